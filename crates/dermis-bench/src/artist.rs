@@ -187,7 +187,7 @@ impl Scene {
             for disc in &self.discs[at.disc] {
                 touched[disc.0 as usize] = false;
             }
-            for sculpt in earlier {
+            if let Some(sculpt) = earlier {
                 (0..skin.len()).filter(|&v| touched[v]).for_each(|v| skin[v] = sculpt.positions[v]);
             }
             for &(v, m) in &self.discs[at.disc] {
