@@ -193,88 +193,116 @@ def gltf_files(folder):
 
 
 def fbx_files(folder):
-    """A strip of ten vertices on two bones as FBX texts, with the frames 0, 2 and 4 of its take beside each as OBJ files in closed form."""
+    """A strip of ten vertices on two bones as FBX texts, each with frames of its take beside it: OBJ files in closed form."""
     degrees = [0, 20, 40, 60, 80]
     rows = [(0, 0.0), (1, 0.0), (2, 0.5), (3, 1.0), (4, 1.0)]
     bound = np.array([[x, y, 0.0] for y, _ in rows for x in (-0.5, 0.5)])
     lower = np.repeat([share for _, share in rows], 2)
 
-    def frame(angle, outer=np.eye(4), percent=0.0, still=()):
+    def frame(angle, outer=np.eye(4), percent=0, still=()):
         start = bound.copy()
-        start[8:] += [0, 0, percent]
-        c, s = np.cos(np.radians(angle)), np.sin(np.radians(angle))
-        turned = (start - [0, 2, 0]) @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]).T + [0, 2, 0]
+        start[8:] += [0, 0, percent / 100]
+        turned = (start - [0, 2, 0]) @ about_z(angle).T + [0, 2, 0]
         shown = (1 - lower)[:, None] * start + lower[:, None] * turned
         moved = shown @ outer[:3, :3].T + outer[:3, 3]
         moved[list(still)] = start[list(still)]
         return moved
 
-    quarter = np.array([[1, 0, 0], [0, 0, -1], [0, 1, 0.0]])
-    outer = np.eye(4)
-    outer[:3, :3], outer[:3, 3] = 3 * quarter, [1, 2, 3]
+    # Three times as large, a quarter about X, and moved.
+    outer = np.array([[3, 0, 0, 1], [0, 0, -3, 2], [0, 3, 0, 3], [0, 0, 0, 1.0]])
+    small = np.diag([0.01, 0.01, 0.01, 1])
     cases = [
         ("plain", {}, {}),
         ("scaled_turned_root", {"above": "3,3,3 90,0,0 1,2,3"}, {"outer": outer}),
-        ("scale_of_the_root_bone", {"scale": 0.01}, {"outer": np.diag([0.01, 0.01, 0.01, 1])}),
-        ("default_percent", {"percent": 40}, {"percent": 0.4}),
+        ("scale_of_the_root_bone", {"scale": 0.01}, {"outer": small}),
+        ("default_percent", {"percent": 40}, {"percent": 40}),
         ("unweighted", {"still": (0, 1)}, {"still": (0, 1)}),
     ]
-    for name, how, truth in cases:
-        (folder / f"{name}.fbx").write_text(fbx_text(bound, lower, degrees, **how))
+    for name, written, truth in cases:
+        (folder / f"{name}.fbx").write_text(fbx_text(bound, lower, degrees, **written))
         for at in (0, 2, 4):
-            places = frame(degrees[at], **truth)
-            lines = ["v " + " ".join(f"{x:.9f}" for x in place) for place in places]
+            lines = ["v " + " ".join(f"{x:.9f}" for x in place) for place in frame(degrees[at], **truth)]
             lines += [f"f {1 + 2 * row} {2 + 2 * row} {4 + 2 * row} {3 + 2 * row}" for row in range(4)]
             (folder / f"{name}_{at}.obj").write_text("\n".join(lines) + "\n")
 
 
+FBX_HEADER = """; FBX 7.4.0 project file
+FBXHeaderExtension: { FBXHeaderVersion: 1003
+ FBXVersion: 7400 }
+GlobalSettings: { Version: 1000
+ Properties70: {
+P: "UpAxis", "int", "Integer", "",1
+P: "UpAxisSign", "int", "Integer", "",1
+P: "FrontAxis", "int", "Integer", "",2
+P: "FrontAxisSign", "int", "Integer", "",1
+P: "CoordAxis", "int", "Integer", "",0
+P: "CoordAxisSign", "int", "Integer", "",1
+P: "UnitScaleFactor", "double", "Number", "",100
+P: "TimeMode", "enum", "", "",11
+ } }
+"""
+# The ticks of an FBX second.
+TICKS = 46186158000
+
+
 def fbx_text(bound, lower, degrees, above=None, scale=1.0, percent=0, still=()):
-    """The strip with its bones below a node `above` (scale, rotation and translation), or with a scale of the root bone."""
-    ticks = [int(at * 46186158000 / 24) for at in range(len(degrees))]
+    """The strip. `above` is the scale, rotation and translation of a node above its bones, `scale` that of the root bone."""
+    ticks = [TICKS * at // 24 for at in range(len(degrees))]
 
     def array(name, values):
-        return f"{name}: *{len(values)} {{ a: {','.join(f'{value:g}' if value != int(value) else str(int(value)) for value in values)} }}\n"
+        return f"{name}: *{len(values)} {{ a: {','.join(map(str, values))} }}\n"
 
     def lcl(kind, values):
         return f'P: "Lcl {kind}", "Lcl {kind}", "", "A",{values}\n'
 
-    def cluster(number, is_lower):
-        share = lower if is_lower else 1 - lower
-        used = [v for v in range(10) if share[v] > 0 and v not in still]
-        up = 2 if is_lower else 0
-        matrices = [array(key, [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, by, 0, 1]) for key, by in [("Transform", -up), ("TransformLink", up)]]
-        weights = array("Indexes", used) + array("Weights", share[used])
-        return f'Deformer: {number}, "SubDeformer::", "Cluster" {{ Version: 100\n{weights}{"".join(matrices)}}}\n'
-
     def model(number, name, kind, properties):
         return f'Model: {number}, "Model::{name}", "{kind}" {{ Version: 232\n Properties70: {{\n{properties} }} }}\n'
 
-    corners = [corner + 2 * row if corner >= 0 else corner - 2 * row for row in range(4) for corner in (0, 1, 3, -3)]
-    text = "; FBX 7.4.0 project file\nFBXHeaderExtension: { FBXHeaderVersion: 1003\n FBXVersion: 7400 }\n"
-    text += 'GlobalSettings: { Version: 1000\n Properties70: {\nP: "UpAxis", "int", "Integer", "",1\nP: "UpAxisSign", "int", "Integer", "",1\n'
-    text += 'P: "FrontAxis", "int", "Integer", "",2\nP: "FrontAxisSign", "int", "Integer", "",1\nP: "CoordAxis", "int", "Integer", "",0\n'
-    text += 'P: "CoordAxisSign", "int", "Integer", "",1\nP: "UnitScaleFactor", "double", "Number", "",100\nP: "TimeMode", "enum", "", "",11\n } }\n'
-    text += 'Objects: {\nGeometry: 10, "Geometry::strip", "Mesh" {\n' + array("Vertices", bound.ravel()) + array("PolygonVertexIndex", corners) + "}\n"
-    text += 'Geometry: 11, "Geometry::fuller", "Shape" { Version: 100\n Indexes: *2 { a: 8,9 }\n Vertices: *6 { a: 0,0,1,0,0,1 }\n Normals: *6 { a: 0,0,0,0,0,0 } }\n'
-    text += 'Model: 20, "Model::strip", "Mesh" { Version: 232\n }\n'
-    text += model(21, "upper", "LimbNode", lcl("Scaling", f"{scale},{scale},{scale}"))
-    text += model(22, "lower", "LimbNode", lcl("Translation", "0,2,0"))
-    if above:
-        text += model(23, "above", "Null", "".join(map(lcl, ["Scaling", "Rotation", "Translation"], above.split())))
+    def cluster(number, share, up):
+        used = [v for v in range(len(bound)) if share[v] > 0 and v not in still]
+        at = [array(key, [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, y, 0, 1]) for key, y in [("Transform", -up), ("TransformLink", up)]]
+        held = array("Indexes", used) + array("Weights", share[used])
+        return f'Deformer: {number}, "SubDeformer::", "Cluster" {{ Version: 100\n{held}{"".join(at)}}}\n'
+
+    # The last corner of a polygon is written as −1 − its vertex.
+    corners = [corner for row in range(0, 8, 2) for corner in (row, row + 1, row + 3, -1 - (row + 2))]
+    nodes = model(20, "strip", "Mesh", "") + model(21, "upper", "LimbNode", lcl("Scaling", f"{scale},{scale},{scale}"))
+    nodes += model(22, "lower", "LimbNode", lcl("Translation", "0,2,0"))
     for number, name in [(31, "upper"), (32, "lower")]:
-        text += f'NodeAttribute: {number}, "NodeAttribute::{name}", "LimbNode" {{ TypeFlags: "Skeleton" }}\n'
-    text += 'Deformer: 40, "Deformer::skin", "Skin" { Version: 101 }\n' + cluster(41, False) + cluster(42, True)
-    text += 'Deformer: 43, "Deformer::", "BlendShape" { Version: 100 }\n'
-    text += f'Deformer: 44, "SubDeformer::fuller", "BlendShapeChannel" {{ Version: 100\n DeformPercent: {percent}\n FullWeights: *1 {{ a: 100 }} }}\n'
-    text += 'AnimationStack: 50, "AnimStack::bend", "" { Properties70: {\nP: "LocalStart", "KTime", "Time", "",0\n'
-    text += f'P: "LocalStop", "KTime", "Time", "",{ticks[-1]}\n }} }}\nAnimationLayer: 51, "AnimLayer::bend", "" {{ }}\n'
-    text += 'AnimationCurveNode: 52, "AnimCurveNode::", "" { Properties70: {\nP: "d|Z", "Number", "", "A",0\n } }\n'
-    text += 'AnimationCurve: 53, "AnimCurve::", "" { Default: 0\n KeyVer: 4008\n' + array("KeyTime", ticks) + array("KeyValueFloat", degrees)
-    text += "KeyAttrFlags: *1 { a: 4 }\n KeyAttrDataFloat: *4 { a: 0,0,0,0 }\n KeyAttrRefCount: *1 { a: 5 } }\n}\nConnections: {\n"
-    links = [(20, 0), (10, 20), (21, 23 if above else 0), (22, 21), (31, 21), (32, 22), (40, 10), (41, 40), (42, 40), (21, 41), (22, 42)]
-    links += [(43, 10), (44, 43), (11, 44), (51, 50), (52, 51)] + ([(23, 0)] if above else [])
-    text += "".join(f'C: "OO",{one},{other}\n' for one, other in links)
-    return text + 'C: "OP",52,22, "Lcl Rotation"\nC: "OP",53,52, "d|Z"\n}\n'
+        nodes += f'NodeAttribute: {number}, "NodeAttribute::{name}", "LimbNode" {{ TypeFlags: "Skeleton" }}\n'
+    links = [(20, 0), (10, 20), (22, 21), (31, 21), (32, 22), (40, 10), (41, 40), (42, 40), (21, 41), (22, 42)]
+    links += [(43, 10), (44, 43), (11, 44), (51, 50), (52, 51), (21, 23 if above else 0)]
+    if above:
+        nodes += model(23, "above", "Null", "".join(map(lcl, ["Scaling", "Rotation", "Translation"], above.split())))
+        links += [(23, 0)]
+    linked = "".join(f'C: "OO",{one},{other}\n' for one, other in links)
+    return f"""{FBX_HEADER}Objects: {{
+Geometry: 10, "Geometry::strip", "Mesh" {{
+{array("Vertices", bound.ravel())}{array("PolygonVertexIndex", corners)}}}
+Geometry: 11, "Geometry::fuller", "Shape" {{ Version: 100
+{array("Indexes", [8, 9])}{array("Vertices", [0, 0, 1] * 2)}{array("Normals", [0] * 6)}}}
+{nodes}Deformer: 40, "Deformer::skin", "Skin" {{ Version: 101 }}
+{cluster(41, 1 - lower, 0)}{cluster(42, lower, 2)}Deformer: 43, "Deformer::", "BlendShape" {{ Version: 100 }}
+Deformer: 44, "SubDeformer::fuller", "BlendShapeChannel" {{ Version: 100
+ DeformPercent: {percent}
+{array("FullWeights", [100])}}}
+AnimationStack: 50, "AnimStack::bend", "" {{ Properties70: {{
+P: "LocalStart", "KTime", "Time", "",0
+P: "LocalStop", "KTime", "Time", "",{ticks[-1]}
+ }} }}
+AnimationLayer: 51, "AnimLayer::bend", "" {{ }}
+AnimationCurveNode: 52, "AnimCurveNode::", "" {{ Properties70: {{
+P: "d|Z", "Number", "", "A",0
+ }} }}
+AnimationCurve: 53, "AnimCurve::", "" {{ Default: 0
+ KeyVer: 4008
+{array("KeyTime", ticks)}{array("KeyValueFloat", degrees)}{array("KeyAttrFlags", [4])}{array("KeyAttrDataFloat", [0] * 4)}{array("KeyAttrRefCount", [5])}}}
+}}
+Connections: {{
+{linked}C: "OP",52,22, "Lcl Rotation"
+C: "OP",53,52, "d|Z"
+}}
+"""
 
 
 def bvh_files(folder):

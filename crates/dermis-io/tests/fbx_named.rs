@@ -265,8 +265,8 @@ fn the_pose_that_the_scene_shows_is_kept() {
     assert_near(pose.bones[BoneIndex::new(0)].translation, DVec3::ZERO, "upper");
 }
 
-/// A skin that the scene shows in another size than it was bound in rests as it is shown: scaled on the root bone, scaled and
-/// turned there, and by a node above the skeleton.
+/// A skin rests in the size that the scene shows, also if it was bound in another: scaled on the root bone, scaled and turned
+/// there, and scaled by a node above the skeleton.
 #[test]
 fn a_skin_shown_in_another_size_rests_as_it_is_shown() {
     const UPPER: &str = "P: \"Lcl Translation\", \"Lcl Translation\", \"\", \"A\",0,0,0\n";

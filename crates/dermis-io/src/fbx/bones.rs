@@ -74,8 +74,8 @@ impl Bones {
                     let p = DVec3::new(p.x, p.y, p.z);
                     (low.min(p), high.max(p))
                 });
-                let at_bind = (&scene.nodes[block.node], mesh.vertices.len(), &**skin);
-                made.add(at, at_bind, world, &corners(bounds), flaws)?;
+                let skinned = (&scene.nodes[block.node], mesh.vertices.len(), &**skin);
+                made.add(at, skinned, world, &corners(bounds), flaws)?;
             }
         }
         let mut limbs: Vec<usize> = (0..scene.nodes.len())
@@ -194,7 +194,7 @@ impl Bones {
         nodes.sort_by_key(|&node| scene.nodes[node].node_depth);
         for at in nodes {
             let node = &scene.nodes[at];
-            // Where a skin rests in another size than it was bound in, the file's bind pose is that other size.
+            // The file's bind pose has the size of the binding, which a moved skin has left.
             let stated = node.bind_pose.as_ref().filter(|_| !self.is_moved).and_then(|pose| {
                 let own = pose.bone_poses.iter().find(|own| own.bone_node.element.typed_id as usize == at)?;
                 Some(*world * affine(&own.bone_to_world))
@@ -226,10 +226,10 @@ impl Bones {
     }
 }
 
-/// Where a skin rests, seen from where the file says it was bound: in the same place, unless the scene shows its bones in another
-/// size than they were bound in, as where units were changed after the binding.
+/// Returns the map from where the file bound a skin to where it rests: the identity, unless the scene shows the bones in another
+/// size. Programs that change units after the binding write such files.
 ///
-/// - `bound`: moves the mesh's own vertices to our world as they were bound
+/// - `bound`: the map from the mesh's own vertices to where the file bound them, in our world
 /// - `corners`: of the mesh's own box
 fn shown(world: &DAffine3, skin: &SkinDeformer, bound: &DAffine3, corners: &[DVec3; 8]) -> DAffine3 {
     let Some(back) = invert(bound) else { return DAffine3::IDENTITY };
