@@ -107,6 +107,17 @@ pub fn run(install_tools: bool) -> ExitCode {
     });
     steps.run("corpus, miniature", || corpus::step(program.as_ref()));
     steps.run("report page in a browser", || browser(&demo.join("report.html")));
+    steps.run("page of a rig in a browser", || match dermis() {
+        Some(mut inspect) => {
+            let page = demo.join("rig.html");
+            inspect.arg("inspect").arg(demo.join("body.glb")).arg("--force").arg("--report").arg(&page);
+            match of(&mut inspect) {
+                Outcome::Passed => browser(&page),
+                other => other,
+            }
+        }
+        None => Outcome::Failed,
+    });
     steps.run("exported walk in the glTF validator", || {
         of(Command::new("node").arg("tools/validate_gltf.mjs").arg(demo.join("body_walk_learnt.glb")))
     });
@@ -400,14 +411,14 @@ fn scenes_in_blender(python: &Path, program: &Path, folder: &Path) -> Outcome {
     Outcome::Passed
 }
 
-/// The demo's report in a browser: its scripts must run to the end.
-fn browser(report: &Path) -> Outcome {
-    let dom = report.with_file_name("report.dom.html");
-    let outcome = of(Command::new("sh").arg("tools/screenshot.sh").arg(report).arg(&dom));
+/// A page in a browser: its scripts must run to the end.
+fn browser(page: &Path) -> Outcome {
+    let dom = page.with_extension("dom.html");
+    let outcome = of(Command::new("sh").arg("tools/screenshot.sh").arg(page).arg(&dom));
     let ready = |text: String| text.contains("data-state=\"ready\"");
     match outcome {
         Outcome::Passed if !std::fs::read_to_string(&dom).is_ok_and(ready) => {
-            println!("{}: the page did not get ready", report.display());
+            println!("{}: the page did not get ready", page.display());
             Outcome::Failed
         }
         other => other,

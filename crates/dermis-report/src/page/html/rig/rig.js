@@ -34,7 +34,7 @@ function makeRigView({ host, rig, element, fail }) {
   const bench = element("div", "rig-bench");
   const left = element("div"), right = element("div", "rig-side");
   const stageBox = element("div", "stage");
-  const stage = makeStage({ element, stage: stageBox, names: { rig: "rig" }, describe, fail });
+  const stage = makeStage({ element, stage: stageBox, names: { rig: "rig" }, describe, playing: () => false, fail });
   const controls = element("div", "controls");
   const group = (label, content) => {
     const g = element("div", "group");
