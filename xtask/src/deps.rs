@@ -126,7 +126,7 @@ const TABLE: &[Rule] = &[
         2800,
         &["dermis-rig", "dermis-deform", "dermis-motion", "dermis-io", "dermis-workflow", TEST_ONLY],
     ),
-    rule("xtask", 5660, &[]),
+    rule("xtask", 5680, &[]),
 ];
 
 /// May be a dev-dependency of every crate.
