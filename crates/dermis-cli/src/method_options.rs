@@ -8,7 +8,7 @@ use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use dermis_workflow::Error;
-use dermis_workflow::fits::method::{Audience, BaseChoice, Method, MweMethod, Setting, SettingError};
+use dermis_workflow::fits::method::{Audience, BaseChoice, Method, MweMethod, REMEMBER, Setting, SettingError};
 use dermis_workflow::load::read_bytes;
 use dermis_workflow::recipe::Input;
 use std::path::{Path, PathBuf};
@@ -151,6 +151,9 @@ impl MethodArgs {
             let (name, value) =
                 pair.split_once('=').ok_or_else(|| Stop::Usage(format!("--set {pair}: write --set NAME=VALUE")))?;
             said.push((name.to_owned(), value.to_owned()));
+        }
+        if sculpts && matches!(method, Method::Joint(_)) && said.iter().all(|(name, _)| name != REMEMBER.name) {
+            said.push((REMEMBER.name.into(), "1".into()));
         }
         if self.stack.is_some() {
             match method.base() {

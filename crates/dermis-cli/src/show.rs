@@ -54,8 +54,12 @@ pub fn budgets(ui: &Ui, report: &Value, unit: &LengthUnit) {
 
 /// What drives each corrective, and what it leaves of its sculpt.
 pub fn correctives(ui: &Ui, report: &FitReport, unit: &LengthUnit) {
-    let MethodReport::Correctives(found) = &report.details else { return };
-    for shape in &found.correctives {
+    let shapes = match &report.details {
+        MethodReport::Correctives(found) => &found.correctives,
+        MethodReport::Joint(found) => &found.remembered,
+        _ => return,
+    };
+    for shape in shapes {
         // A joint that drives other sculpts of the group alone is at rest here.
         let turned = shape.joints.iter().filter(|joint| joint.degrees >= 1.0);
         let joints = turned.map(|joint| match joint.part {

@@ -207,6 +207,9 @@ fn compile(
     let Some(BakedCorrection::Joints(joints)) = model.baked().correction() else {
         return Err(CompileError::NoJointModel);
     };
+    if joints.model.layer.is_some() {
+        return Err(CompileError::Layer);
+    }
     if model.baked().needs_given() {
         return Err(CompileError::GivenPositions("a driven skin"));
     }

@@ -2,6 +2,7 @@
 
 use super::base::{BaseChoice, base_in_training};
 use super::composites::{self, COMPOSITES, CompositeChoice};
+use super::correctives::CorrectiveShape;
 use super::learnt::{Solved, SolvedBy};
 use super::mush::{self, Seen};
 use super::ridge::FoldsText;
@@ -14,6 +15,7 @@ use super::{
 };
 use crate::joints::{JointFit, JointReport, JointSettings, Prior, fit_joints, joint_leverages};
 use crate::mask::touched;
+use crate::psd::remember::{LayerReport, remember};
 use crate::training::{BasePoses, Progress, Training};
 use dermis_deform::Base;
 use dermis_deform::baked::CoefficientPrecision;
@@ -45,6 +47,8 @@ pub struct JointMethod {
     pub guard: bool,
     /// How the coefficients are stored.
     pub coefficients: CoefficientPrecision,
+    /// Strength of the layer in which the model remembers its sculpts; zero makes none.
+    pub remember: f64,
 }
 
 impl Default for JointMethod {
@@ -61,6 +65,7 @@ impl Default for JointMethod {
             untouched: settings.untouched,
             guard: settings.ball,
             coefficients: CoefficientPrecision::default(),
+            remember: 0.0,
         }
     }
 }
@@ -84,6 +89,9 @@ pub struct JointModelReport {
     largest_leverage: f64,
     leverage_p99: f64,
     corrected_vertices: usize,
+    /// The sculpts that the model remembers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remembered: Vec<CorrectiveShape>,
 }
 
 /// The error that a λ leaves on poses left out.
@@ -157,6 +165,16 @@ const UNTOUCHED: Setting = Setting::new(
 )
 .range(0.0, 1.0)
 .expert();
+/// What `remember` is called.
+pub const REMEMBER: Setting = Setting::new(
+    "remember",
+    "N",
+    "1 for sculpts, 0 for examples",
+    "How much of what the model leaves of each sculpt it keeps beside it, as a shape with the sculpt's name: 1 meets every sculpt, 0 \
+     keeps nothing",
+)
+.range(0.0, 1.0)
+.everyone();
 const SIDES: &str = "Every example teaches both sides of a rig with a left and a right; the joint model mirrors if that lowers the \
                      cross-validated error, and always with a stated lambda";
 
@@ -176,6 +194,7 @@ impl JointMethod {
         rows.push(Row::new(UNTOUCHED, number, |own| &mut own.untouched));
         rows.push(Row::new(GUARD, switch, |own| &mut own.guard));
         rows.push(Row::new(COEFFICIENTS, coefficients, |own| &mut own.coefficients));
+        rows.push(Row::new(REMEMBER, number, |own| &mut own.remember));
         rows
     }
 
@@ -185,6 +204,7 @@ impl JointMethod {
         INDUCING.check(self.inducing as f64)?;
         self.composites.check()?;
         UNTOUCHED.check(self.untouched)?;
+        REMEMBER.check(self.remember)?;
         self.ridge.check()
     }
 
@@ -197,14 +217,37 @@ impl JointMethod {
         let positions = base_in_training(&mut base, input)?;
         let training = input.training((&positions).into());
         let tried = self.composites(&training, &bases, weights, &mut settings, progress)?;
-        let fitted = fit_joints(&training, weights, &settings, progress)?;
+        let mut fitted = fit_joints(&training, weights, &settings, progress)?;
+        let mut layer = None;
+        if self.remember > 0.0 {
+            let mirror = settings.mirror.as_ref().filter(|_| fitted.report.mirrored);
+            let model = &mut fitted.correction;
+            layer = Some(remember(&training, model, self.remember, mirror, self.guard, progress)?);
+        }
         let bare = untouched(&training);
         let found = Found { base: chosen, bases, composites: tried, fitted };
         let mut learnt = self.learnt(base, found, settings, input, input.examples.len())?;
         if !bare.is_empty() {
             learnt.report.warnings.push(FitWarning::NothingSculpted { examples: bare });
         }
+        if let Some(layer) = layer {
+            self.remembers(&mut learnt.report, layer, input.rig);
+        }
         Ok(learnt)
+    }
+
+    /// Adds the layer to the report.
+    fn remembers(&self, report: &mut FitReport, layer: LayerReport, rig: &Rig) {
+        report.settings.push(("remembered".into(), self.remember.to_string()));
+        let apart = layer.apart.iter().map(|(first, second, apart)| FitWarning::SculptsApart {
+            first: first.clone(),
+            second: second.clone(),
+            apart: *apart,
+        });
+        report.warnings.extend(apart);
+        if let MethodReport::Joint(own) = &mut report.details {
+            own.remembered = layer.shapes.iter().map(|shape| CorrectiveShape::new(shape, rig)).collect();
+        }
     }
 
     /// The bases compared, if the choice is left to the examples.
@@ -472,6 +515,7 @@ impl JointModelReport {
             largest_leverage: report.largest_leverage,
             leverage_p99: report.leverage_p99,
             corrected_vertices: report.corrected,
+            remembered: vec![],
         }
     }
 }
