@@ -1,7 +1,7 @@
 """Writes a small file of each kind that the corpus is about: python corpus_miniature.py FOLDER
 
 Skins below turned and scaled roots, default morph weights, every interpolation, nodes that move outside the skin, a mesh in no scene,
-and motions in BVH. Each is small enough to be read by hand.
+skins in FBX, and motions in BVH. Each is small enough to be read by hand.
 """
 
 import json
@@ -18,7 +18,7 @@ HALF = 0.5**0.5
 
 def main():
     folder = Path(sys.argv[1])
-    for name, write in [("gltf", gltf_files), ("bvh", bvh_files)]:
+    for name, write in [("gltf", gltf_files), ("fbx", fbx_files), ("bvh", bvh_files)]:
         (folder / name).mkdir(parents=True, exist_ok=True)
         write(folder / name)
     check_reading(folder / "gltf")
@@ -190,6 +190,91 @@ def gltf_files(folder):
     writer, _ = skinned()
     writer.json["skins"][0]["joints"] = [99, 98]
     writer.write(folder / "joints_that_are_not_there.glb")
+
+
+def fbx_files(folder):
+    """A strip of ten vertices on two bones as FBX texts, with the frames 0, 2 and 4 of its take beside each as OBJ files in closed form."""
+    degrees = [0, 20, 40, 60, 80]
+    rows = [(0, 0.0), (1, 0.0), (2, 0.5), (3, 1.0), (4, 1.0)]
+    bound = np.array([[x, y, 0.0] for y, _ in rows for x in (-0.5, 0.5)])
+    lower = np.repeat([share for _, share in rows], 2)
+
+    def frame(angle, outer=np.eye(4), percent=0.0, still=()):
+        start = bound.copy()
+        start[8:] += [0, 0, percent]
+        c, s = np.cos(np.radians(angle)), np.sin(np.radians(angle))
+        turned = (start - [0, 2, 0]) @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]).T + [0, 2, 0]
+        shown = (1 - lower)[:, None] * start + lower[:, None] * turned
+        moved = shown @ outer[:3, :3].T + outer[:3, 3]
+        moved[list(still)] = start[list(still)]
+        return moved
+
+    quarter = np.array([[1, 0, 0], [0, 0, -1], [0, 1, 0.0]])
+    outer = np.eye(4)
+    outer[:3, :3], outer[:3, 3] = 3 * quarter, [1, 2, 3]
+    cases = [
+        ("plain", {}, {}),
+        ("scaled_turned_root", {"above": "3,3,3 90,0,0 1,2,3"}, {"outer": outer}),
+        ("scale_of_the_root_bone", {"scale": 0.01}, {"outer": np.diag([0.01, 0.01, 0.01, 1])}),
+        ("default_percent", {"percent": 40}, {"percent": 0.4}),
+        ("unweighted", {"still": (0, 1)}, {"still": (0, 1)}),
+    ]
+    for name, how, truth in cases:
+        (folder / f"{name}.fbx").write_text(fbx_text(bound, lower, degrees, **how))
+        for at in (0, 2, 4):
+            places = frame(degrees[at], **truth)
+            lines = ["v " + " ".join(f"{x:.9f}" for x in place) for place in places]
+            lines += [f"f {1 + 2 * row} {2 + 2 * row} {4 + 2 * row} {3 + 2 * row}" for row in range(4)]
+            (folder / f"{name}_{at}.obj").write_text("\n".join(lines) + "\n")
+
+
+def fbx_text(bound, lower, degrees, above=None, scale=1.0, percent=0, still=()):
+    """The strip with its bones below a node `above` (scale, rotation and translation), or with a scale of the root bone."""
+    ticks = [int(at * 46186158000 / 24) for at in range(len(degrees))]
+
+    def array(name, values):
+        return f"{name}: *{len(values)} {{ a: {','.join(f'{value:g}' if value != int(value) else str(int(value)) for value in values)} }}\n"
+
+    def lcl(kind, values):
+        return f'P: "Lcl {kind}", "Lcl {kind}", "", "A",{values}\n'
+
+    def cluster(number, is_lower):
+        share = lower if is_lower else 1 - lower
+        used = [v for v in range(10) if share[v] > 0 and v not in still]
+        up = 2 if is_lower else 0
+        matrices = [array(key, [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, by, 0, 1]) for key, by in [("Transform", -up), ("TransformLink", up)]]
+        weights = array("Indexes", used) + array("Weights", share[used])
+        return f'Deformer: {number}, "SubDeformer::", "Cluster" {{ Version: 100\n{weights}{"".join(matrices)}}}\n'
+
+    def model(number, name, kind, properties):
+        return f'Model: {number}, "Model::{name}", "{kind}" {{ Version: 232\n Properties70: {{\n{properties} }} }}\n'
+
+    corners = [corner + 2 * row if corner >= 0 else corner - 2 * row for row in range(4) for corner in (0, 1, 3, -3)]
+    text = "; FBX 7.4.0 project file\nFBXHeaderExtension: { FBXHeaderVersion: 1003\n FBXVersion: 7400 }\n"
+    text += 'GlobalSettings: { Version: 1000\n Properties70: {\nP: "UpAxis", "int", "Integer", "",1\nP: "UpAxisSign", "int", "Integer", "",1\n'
+    text += 'P: "FrontAxis", "int", "Integer", "",2\nP: "FrontAxisSign", "int", "Integer", "",1\nP: "CoordAxis", "int", "Integer", "",0\n'
+    text += 'P: "CoordAxisSign", "int", "Integer", "",1\nP: "UnitScaleFactor", "double", "Number", "",100\nP: "TimeMode", "enum", "", "",11\n } }\n'
+    text += 'Objects: {\nGeometry: 10, "Geometry::strip", "Mesh" {\n' + array("Vertices", bound.ravel()) + array("PolygonVertexIndex", corners) + "}\n"
+    text += 'Geometry: 11, "Geometry::fuller", "Shape" { Version: 100\n Indexes: *2 { a: 8,9 }\n Vertices: *6 { a: 0,0,1,0,0,1 }\n Normals: *6 { a: 0,0,0,0,0,0 } }\n'
+    text += 'Model: 20, "Model::strip", "Mesh" { Version: 232\n }\n'
+    text += model(21, "upper", "LimbNode", lcl("Scaling", f"{scale},{scale},{scale}"))
+    text += model(22, "lower", "LimbNode", lcl("Translation", "0,2,0"))
+    if above:
+        text += model(23, "above", "Null", "".join(map(lcl, ["Scaling", "Rotation", "Translation"], above.split())))
+    for number, name in [(31, "upper"), (32, "lower")]:
+        text += f'NodeAttribute: {number}, "NodeAttribute::{name}", "LimbNode" {{ TypeFlags: "Skeleton" }}\n'
+    text += 'Deformer: 40, "Deformer::skin", "Skin" { Version: 101 }\n' + cluster(41, False) + cluster(42, True)
+    text += 'Deformer: 43, "Deformer::", "BlendShape" { Version: 100 }\n'
+    text += f'Deformer: 44, "SubDeformer::fuller", "BlendShapeChannel" {{ Version: 100\n DeformPercent: {percent}\n FullWeights: *1 {{ a: 100 }} }}\n'
+    text += 'AnimationStack: 50, "AnimStack::bend", "" { Properties70: {\nP: "LocalStart", "KTime", "Time", "",0\n'
+    text += f'P: "LocalStop", "KTime", "Time", "",{ticks[-1]}\n }} }}\nAnimationLayer: 51, "AnimLayer::bend", "" {{ }}\n'
+    text += 'AnimationCurveNode: 52, "AnimCurveNode::", "" { Properties70: {\nP: "d|Z", "Number", "", "A",0\n } }\n'
+    text += 'AnimationCurve: 53, "AnimCurve::", "" { Default: 0\n KeyVer: 4008\n' + array("KeyTime", ticks) + array("KeyValueFloat", degrees)
+    text += "KeyAttrFlags: *1 { a: 4 }\n KeyAttrDataFloat: *4 { a: 0,0,0,0 }\n KeyAttrRefCount: *1 { a: 5 } }\n}\nConnections: {\n"
+    links = [(20, 0), (10, 20), (21, 23 if above else 0), (22, 21), (31, 21), (32, 22), (40, 10), (41, 40), (42, 40), (21, 41), (22, 42)]
+    links += [(43, 10), (44, 43), (11, 44), (51, 50), (52, 51)] + ([(23, 0)] if above else [])
+    text += "".join(f'C: "OO",{one},{other}\n' for one, other in links)
+    return text + 'C: "OP",52,22, "Lcl Rotation"\nC: "OP",53,52, "d|Z"\n}\n'
 
 
 def bvh_files(folder):

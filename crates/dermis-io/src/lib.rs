@@ -54,6 +54,7 @@ pub mod point_cache;
 #[cfg(feature = "formats")]
 pub mod scene;
 pub mod share_file;
+mod shown;
 pub mod sniff;
 pub mod stack_file;
 #[cfg(feature = "formats")]

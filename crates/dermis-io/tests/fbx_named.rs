@@ -2,7 +2,7 @@
 
 use dermis_io::{Contents, Flaw, fbx};
 use dermis_rig::BoneIndex;
-use dermis_rig::glam::DVec3;
+use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_testkit::fbx::{BEND, Fbx, ROWS, SLIDE};
 
 /// The strip with texts replaced, each of which must be there.
@@ -263,4 +263,47 @@ fn the_pose_that_the_scene_shows_is_kept() {
     let pose = contents.default_pose.unwrap();
     assert_near(pose.bones[BoneIndex::new(1)].translation, DVec3::Y * 2.5, "lower");
     assert_near(pose.bones[BoneIndex::new(0)].translation, DVec3::ZERO, "upper");
+}
+
+/// A skin that the scene shows in another size than it was bound in rests as it is shown: scaled on the root bone, scaled and
+/// turned there, and by a node above the skeleton.
+#[test]
+fn a_skin_shown_in_another_size_rests_as_it_is_shown() {
+    const UPPER: &str = "P: \"Lcl Translation\", \"Lcl Translation\", \"\", \"A\",0,0,0\n";
+    let lcl =
+        |name: &str, x: f64, y: f64, z: f64| format!("P: \"Lcl {name}\", \"Lcl {name}\", \"\", \"A\",{x},{y},{z}\n");
+    let scaling = |s: f64| lcl("Scaling", s, s, s);
+    let above =
+        format!("Model: 23, \"Model::above\", \"Null\" {{ Version: 232\n Properties70: {{\n{} }} }}\n", scaling(3.0));
+    let cases = [
+        (with(&[(UPPER, &(UPPER.to_owned() + &scaling(0.01)))]), DAffine3::from_scale(DVec3::splat(0.01))),
+        (
+            with(&[(UPPER, &(UPPER.to_owned() + &scaling(0.01) + &lcl("Rotation", 90.0, 0.0, 0.0)))]),
+            DAffine3::from_rotation_x(std::f64::consts::FRAC_PI_2) * DAffine3::from_scale(DVec3::splat(0.01)),
+        ),
+        (
+            with(&[("Model: 21,", &(above + "Model: 21,")), ("C: \"OO\",21,0\n", "C: \"OO\",21,23\nC: \"OO\",23,0\n")]),
+            DAffine3::from_scale(DVec3::splat(3.0)),
+        ),
+    ];
+    for (text, expected) in cases {
+        let contents = read(&text);
+        assert_eq!(flaws(&contents), []);
+        assert!(contents.default_pose.is_none(), "the rest is what the scene shows");
+        let bound: Vec<DVec3> =
+            ROWS.iter().flat_map(|(y, _)| [DVec3::new(-0.5, *y, 0.0), DVec3::new(0.5, *y, 0.0)]).collect();
+        let rest = &contents.mesh.as_ref().unwrap().positions;
+        for (found, bound) in rest.iter().zip(&bound) {
+            assert_near(*found, expected.transform_point3(*bound), "at rest");
+        }
+        // The joint stands 2 above the origin of the bound skin.
+        let joint = DAffine3::from_translation(DVec3::new(0.0, 2.0, 0.0));
+        let turned = joint * DAffine3::from_rotation_z(BEND[4].to_radians()) * joint.inverse();
+        for ((found, bound), (_, lower)) in
+            shown(&contents, 0, 4.0 / 24.0).iter().zip(&bound).zip(ROWS.iter().flat_map(|row| [row, row]))
+        {
+            let moved = *bound * (1.0 - lower) + turned.transform_point3(*bound) * *lower;
+            assert_near(*found, expected.transform_point3(moved), "in the take");
+        }
+    }
 }

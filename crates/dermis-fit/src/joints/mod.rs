@@ -18,8 +18,8 @@
 //! **The ridge is chosen on 500 vertices**, spread evenly over the mesh and each evaluated exactly. The sweep over the grid is
 //! the most expensive part of a fit, and it chooses one number for the whole model.
 //!
-//! **Local sculpts** say how the skin is where somebody touched it ([`mask`](crate::mask)). Rows of other vertices weigh c₀, a vertex
-//! that nobody touched keeps its base, and the sculpts choose λ and β by a rule of their own ([`local`]).
+//! **Local sculpts** say how the skin is where somebody touched it (`mask`). Rows of other vertices weigh c₀, a vertex
+//! that nobody touched keeps its base, and the sculpts choose λ and β by a rule of their own (`local`).
 //!
 //! **Bounds.** A ridge in joint angle bounds the model: |U z| ≤ |z| |Y| / (2√λ) with |z|² ≤ Σ_e a_ve σ². The joint limits, the
 //! limit of the shared part and the ball bound it outside the training poses.

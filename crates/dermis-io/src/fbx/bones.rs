@@ -5,6 +5,7 @@ use super::mesh::Block;
 use crate::agree::{AGREE, apart, corners};
 use crate::contents::{Flaw, ReadError};
 use crate::flaws::{Flaws, short};
+use crate::shown::{Carrier, Carriers, SAME_SCALE};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::invert;
 use dermis_rig::{Mesh, Skeleton, SkeletonError, WorldPose};
@@ -24,6 +25,8 @@ pub(super) struct Bones {
     /// What became of each block with a skin.
     pub skins: HashMap<usize, SkinMap>,
     by_node: HashMap<usize, usize>,
+    /// Whether a skin rests elsewhere than the file says it was bound.
+    is_moved: bool,
 }
 
 /// What a skin's clusters and vertices became.
@@ -71,7 +74,8 @@ impl Bones {
                     let p = DVec3::new(p.x, p.y, p.z);
                     (low.min(p), high.max(p))
                 });
-                made.add(at, (&scene.nodes[block.node], mesh.vertices.len(), skin), world, &corners(bounds), flaws)?;
+                let at_bind = (&scene.nodes[block.node], mesh.vertices.len(), &**skin);
+                made.add(at, at_bind, world, &corners(bounds), flaws)?;
             }
         }
         let mut limbs: Vec<usize> = (0..scene.nodes.len())
@@ -149,7 +153,12 @@ impl Bones {
                 best = Some((count, *candidate));
             }
         }
-        let rest = best.map_or(*world, |(_, rest)| rest);
+        let bound = best.map_or(*world, |(_, rest)| rest);
+        let rest = match shared.is_empty() {
+            true => shown(world, skin, &bound, corners) * bound,
+            false => bound,
+        };
+        self.is_moved |= rest != bound;
         for cluster in skin.clusters.iter().filter(|cluster| cluster.bone_node.is_none()) {
             flaws.add(Flaw::Unsupported, || format!("cluster \"{:.100}\" without a bone", &*cluster.element.name));
         }
@@ -185,7 +194,8 @@ impl Bones {
         nodes.sort_by_key(|&node| scene.nodes[node].node_depth);
         for at in nodes {
             let node = &scene.nodes[at];
-            let stated = node.bind_pose.as_ref().and_then(|pose| {
+            // Where a skin rests in another size than it was bound in, the file's bind pose is that other size.
+            let stated = node.bind_pose.as_ref().filter(|_| !self.is_moved).and_then(|pose| {
                 let own = pose.bone_poses.iter().find(|own| own.bone_node.element.typed_id as usize == at)?;
                 Some(*world * affine(&own.bone_to_world))
             });
@@ -213,6 +223,30 @@ impl Bones {
     /// The bone above each bone, −1 for a root.
     pub fn parents(&self, scene: &SceneRoot) -> Vec<i64> {
         self.nodes.iter().map(|&node| self.bone_above(scene, node).map_or(-1, |(_, bone)| bone as i64)).collect()
+    }
+}
+
+/// Where a skin rests, seen from where the file says it was bound: in the same place, unless the scene shows its bones in another
+/// size than they were bound in, as where units were changed after the binding.
+///
+/// - `bound`: moves the mesh's own vertices to our world as they were bound
+/// - `corners`: of the mesh's own box
+fn shown(world: &DAffine3, skin: &SkinDeformer, bound: &DAffine3, corners: &[DVec3; 8]) -> DAffine3 {
+    let Some(back) = invert(bound) else { return DAffine3::IDENTITY };
+    let carriers = skin.clusters.iter().filter_map(|cluster| {
+        let node = cluster.bone_node.as_ref()?;
+        let (to_bone, weight) = (affine(&cluster.geometry_to_bone), cluster.weights.iter().sum::<f64>());
+        let map = *world * affine(&node.node_to_world) * to_bone * back;
+        let carrier = Carrier { map, weight, place: (*bound * invert(&to_bone)?).translation };
+        (weight > 0.0).then_some((node.node_depth, carrier))
+    });
+    let (depths, joints): (Vec<u32>, Vec<Carrier>) = carriers.unzip();
+    let top = (0..depths.len()).min_by_key(|&joint| depths[joint]).unwrap_or(0);
+    let corners = corners.map(|corner| bound.transform_point3(corner));
+    let carriers = Carriers { joints: &joints, top, corners: &corners };
+    match carriers.scale() {
+        Some(scale) if (scale - 1.0).abs() > SAME_SCALE => carriers.rest(&[]),
+        _ => DAffine3::IDENTITY,
     }
 }
 

@@ -1,8 +1,8 @@
 //! The keys of bones as an animation has them, where a bone's node hangs on that of its parent or on nodes that stand still.
 
 use super::clip::{Move, Player, Track, parts};
-use super::shown::mean_scale;
 use crate::curve::{Curve, CurveOf, Interpolation};
+use crate::shown::mean_scale;
 use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3};
 use dermis_rig::rotation::quat_from_matrix;
 use dermis_rig::{BoneIndex, Skeleton};

@@ -28,7 +28,6 @@ mod document;
 mod mesh;
 mod nodes;
 mod read;
-mod shown;
 mod skins;
 mod weld;
 mod write;

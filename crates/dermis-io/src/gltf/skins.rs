@@ -9,10 +9,10 @@
 use super::document::{Document, damaged};
 use super::mesh::Drawn;
 use super::nodes::{Nodes, affine};
-use super::shown::{Carrier, Carriers, SPACES, above, agrees, is_uneven, mean_scale, spaces_above};
 use crate::agree::{AGREE, corners};
 use crate::contents::{Flaw, ReadError};
 use crate::flaws::{Flaws, short};
+use crate::shown::{Carrier, Carriers, SPACES, agrees, is_uneven, mean_scale};
 use dermis_rig::SkeletonError;
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::invert;
@@ -277,6 +277,17 @@ impl Skin {
     fn agrees(&self, a: &DAffine3, b: &DAffine3, tolerance: f64) -> bool {
         agrees(a, b, &self.corners, tolerance)
     }
+}
+
+/// The nodes above `node`, the nearest first; the hundreds nearest, so that hostile skins cost no square of their nodes.
+pub(super) fn above(nodes: &Nodes, node: u32) -> impl Iterator<Item = u32> {
+    std::iter::successors(nodes.parents[node as usize], |&at| nodes.parents[at as usize]).take(256)
+}
+
+/// The spaces of the nodes above `node` for which `is_above` holds, the nearest first.
+pub(super) fn spaces_above(nodes: &Nodes, node: u32, is_above: impl Fn(u32) -> bool) -> Vec<DAffine3> {
+    let spaces = above(nodes, node).filter(|&at| is_above(at)).map(|at| nodes.world[at as usize]);
+    spaces.filter(|world| invert(world).is_some()).take(SPACES).collect()
 }
 
 /// The name of a node, or its number.

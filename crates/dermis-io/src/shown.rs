@@ -6,31 +6,30 @@
 //! taken. Where all of them are far off, the topmost joint says it, which a pose seldom turns. Joints that carry no skin
 //! say nothing: exporters give them bind matrices of their own.
 
-use super::nodes::Nodes;
 use crate::agree::{AGREE, apart};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::rotation::{nearest_rotation, quat_from_matrix, rotation_vector};
 use dermis_rig::skeleton::{frobenius, invert};
 
 /// Nodes above a skeleton whose spaces are tried; more are a hostile file's.
-pub(super) const SPACES: usize = 8;
+pub(crate) const SPACES: usize = 8;
 
 /// Scales that differ by less are one: a hundred times what single precision loses along a chain of nodes.
-const SAME_SCALE: f64 = 1e-3;
+pub(crate) const SAME_SCALE: f64 = 1e-3;
 
 /// How far a pose may be from a space of the file, on average over the skin, before the topmost joint is asked: walking
 /// figures are some 0.4 from theirs, in radians plus parts of the size, and figures in another space some 1.5.
 const FAR: f64 = 0.5;
 
 /// A joint that carries skin: T_k I_k of the default pose, the weight it carries, and its place in the bind pose.
-pub(super) struct Carrier {
+pub(crate) struct Carrier {
     pub map: DAffine3,
     pub weight: f64,
     pub place: DVec3,
 }
 
 /// The joints of one skin that carry skin, in the order of the file.
-pub(super) struct Carriers<'a> {
+pub(crate) struct Carriers<'a> {
     pub joints: &'a [Carrier],
     /// Which of them is nearest to the root.
     pub top: usize,
@@ -72,7 +71,7 @@ impl Carriers<'_> {
     }
 
     /// The scale that half of the skin does not exceed; `None` if no joint has one.
-    fn scale(&self) -> Option<f64> {
+    pub fn scale(&self) -> Option<f64> {
         let mut scales: Vec<(f64, f64)> =
             self.joints.iter().map(|joint| (mean_scale(&joint.map), joint.weight)).collect();
         scales.retain(|(scale, _)| scale.is_finite() && *scale > 0.0);
@@ -118,29 +117,18 @@ impl Carrier {
 }
 
 /// Whether two maps of a box are one, within `tolerance` of the size of `b`'s image.
-pub(super) fn agrees(a: &DAffine3, b: &DAffine3, corners: &[DVec3; 8], tolerance: f64) -> bool {
+pub(crate) fn agrees(a: &DAffine3, b: &DAffine3, corners: &[DVec3; 8], tolerance: f64) -> bool {
     apart(a, b, corners) <= tolerance * size(b, corners)
 }
 
-/// The nodes above `node`, the nearest first; the hundreds nearest, so that hostile skins cost no square of their nodes.
-pub(super) fn above(nodes: &Nodes, node: u32) -> impl Iterator<Item = u32> {
-    std::iter::successors(nodes.parents[node as usize], |&at| nodes.parents[at as usize]).take(256)
-}
-
-/// The spaces of the nodes above `node` for which `is_above` holds, the nearest first.
-pub(super) fn spaces_above(nodes: &Nodes, node: u32, is_above: impl Fn(u32) -> bool) -> Vec<DAffine3> {
-    let spaces = above(nodes, node).filter(|&at| is_above(at)).map(|at| nodes.world[at as usize]);
-    spaces.filter(|world| invert(world).is_some()).take(SPACES).collect()
-}
-
 /// Whether a map scales its axes unevenly.
-pub(super) fn is_uneven(map: &DAffine3) -> bool {
+pub(crate) fn is_uneven(map: &DAffine3) -> bool {
     let (m, scale) = (map.matrix3, mean_scale(map));
     frobenius(&(m.transpose() * m - DMat3::IDENTITY * (scale * scale))) > 2.0 * SAME_SCALE * scale * scale
 }
 
 /// The cube root of how much a map grows volumes.
-pub(super) fn mean_scale(map: &DAffine3) -> f64 {
+pub(crate) fn mean_scale(map: &DAffine3) -> f64 {
     map.matrix3.determinant().abs().cbrt()
 }
 
