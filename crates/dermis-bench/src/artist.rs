@@ -71,7 +71,11 @@ fn learners() -> Vec<Learner> {
         learner("correctives, mirrored", correctives(true)),
         learner("psd, exact, sparse, mirrored", Method::Psd(PsdMethod { pose_space: exact, ..PsdMethod::default() })),
         learner("joint", Method::Joint(joint.clone())),
-        Learner { masked: true, ..learner("joint, masked", Method::Joint(joint)) },
+        Learner {
+            masked: true,
+            ..learner("joint, masked", Method::Joint(JointMethod { remember: Some(0.0), ..joint }))
+        },
+        Learner { masked: true, ..learner("sculpts", Method::Joint(JointMethod::default())) },
         learner("joint, lambda 0.01", Method::Joint(stated)),
         learner("mwe", Method::mwe()),
     ]
@@ -173,23 +177,14 @@ impl Scene {
         for step in 1..=steps {
             let at = self.worst(&present);
             let frame = &self.look.examples[at.frame];
-            let known = sculpts.iter().position(|s| s.label == frame.label);
+            let known = sculpts.iter().rposition(|s| s.label == frame.label);
             let before_sculpting = match (shown, known) {
                 (Shown::Model, _) => present[at.frame].clone(),
                 (Shown::Rig, Some(known)) => sculpts[known].positions.clone(),
                 (Shown::Rig, None) => self.look.base[at.frame].clone(),
             };
-            // What an earlier disc of this frame asked for holds where the new one does not touch.
-            let earlier = known.map(|known| &sculpts[known]);
-            let mask = earlier.and_then(|sculpt| sculpt.local.as_ref()?.mask.clone());
-            let mut touched = mask.unwrap_or_else(|| vec![false; before_sculpting.len()]);
+            let mut touched = vec![false; before_sculpting.len()];
             let mut skin = before_sculpting.clone();
-            for disc in &self.discs[at.disc] {
-                touched[disc.0 as usize] = false;
-            }
-            if let Some(sculpt) = earlier {
-                (0..skin.len()).filter(|&v| touched[v]).for_each(|v| skin[v] = sculpt.positions[v]);
-            }
             for &(v, m) in &self.discs[at.disc] {
                 let v = v as usize;
                 touched[v] = true;
@@ -204,7 +199,8 @@ impl Scene {
             let local = LocalSculpt { mask: Some(touched), shown: Some(before_sculpting) };
             let local = learner.masked.then_some(local);
             let sculpt = Example { positions: skin, time: None, local, ..frame.clone() };
-            match known {
+            // A method that knows masks keeps the discs of a frame apart; for the others a frame is one sculpt.
+            match known.filter(|_| !learner.masked) {
                 Some(known) => sculpts[known] = sculpt,
                 None => sculpts.push(sculpt),
             }
@@ -244,14 +240,20 @@ impl Scene {
         examples.map(&mut skin).collect()
     }
 
-    /// How far the model stays from what its sculpts moved: rms and most, metres.
+    /// How far the model stays from its sculpts where they moved the skin, and no later one of the frame did: rms and most, metres.
     fn missed(&self, sculpts: &[Example], met: &[Vec<DVec3>]) -> (f64, f64) {
         let least = MOVED * self.rig.mesh().extent();
+        let moved = |sculpt: &Example, v: usize| match sculpt.local.as_ref().and_then(|local| local.mask.as_ref()) {
+            Some(mask) => mask[v],
+            None => {
+                let at = self.look.examples.iter().position(|example| example.label == sculpt.label);
+                at.is_some_and(|at| sculpt.positions[v].distance(self.look.base[at][v]) > least)
+            }
+        };
         let (mut squares, mut count, mut most) = (0.0, 0usize, 0.0f64);
-        for (sculpt, skin) in sculpts.iter().zip(met) {
-            let at = self.look.examples.iter().position(|example| example.label == sculpt.label);
-            let Some(base) = at.map(|at| &self.look.base[at]) else { continue };
-            for v in (0..skin.len()).filter(|&v| sculpt.positions[v].distance(base[v]) > least) {
+        for (s, (sculpt, skin)) in sculpts.iter().zip(met).enumerate() {
+            let holds = |v: usize| sculpts[s + 1..].iter().any(|later| later.label == sculpt.label && moved(later, v));
+            for v in (0..skin.len()).filter(|&v| moved(sculpt, v) && !holds(v)) {
                 let apart = sculpt.positions[v].distance(skin[v]);
                 (squares, count, most) = (squares + apart * apart, count + 1, most.max(apart));
             }

@@ -114,7 +114,7 @@ impl FitArgs {
             (true, true) => FitExamples::Streamed(inputs(&self.examples)),
             (true, false) => FitExamples::Held(inputs(&self.examples)),
         };
-        let chosen = self.method.chosen(sculpts)?;
+        let chosen = self.method.chosen()?;
         Ok(FitRecipe {
             hold_out: inputs(&self.hold_out),
             base_cache: chosen.base_cache,

@@ -45,7 +45,7 @@ pub use composites::CompositeChoice;
 pub use contradictions::contradictions;
 pub use correctives::{CorrectiveShape, CorrectivesMethod, CorrectivesModelReport, DrivingTurn};
 pub use error::{Lack, MethodError};
-pub use joint::{JointMethod, JointModelReport, REMEMBER};
+pub use joint::{JointMethod, JointModelReport};
 pub use learnt::{FitInput, FitReport, FitWarning, Learnt, MethodReport, RidgePoint, Solved};
 pub use maps::MapSource;
 pub use mush::DeltaMushMethod;

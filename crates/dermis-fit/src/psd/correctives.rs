@@ -361,14 +361,14 @@ fn groups(sculpts: &[Sculpt], shared: f64) -> Vec<Vec<usize>> {
 
 /// Sculpts that are compared with each other.
 pub(super) struct Group<'a> {
-    sculpts: Vec<&'a Sculpt>,
-    /// The joints and channels of all of them, each with one over σ².
+    pub sculpts: Vec<&'a Sculpt>,
+    /// The joints and channels that compare poses, each with its share over σ².
     pub relevance: Vec<(u32, f64)>,
     pub sigma: f64,
     /// The first example of each distinct pose, those that the base shows already among them: there every weight is zero.
     pub centres: Vec<u32>,
     /// The examples in each of these poses.
-    merged: Vec<Vec<u32>>,
+    pub merged: Vec<Vec<u32>>,
 }
 
 impl<'a> Group<'a> {
@@ -383,24 +383,6 @@ impl<'a> Group<'a> {
         let others: Vec<u32> = (0..space.examples.len() as u32).filter(|s| !members.contains(s)).collect();
         let (centres, merged) = space.merge(&relevance, &others, ALIKE);
         Self { sculpts, relevance, sigma, centres, merged }
-    }
-
-    /// A sculpt, the first centre, with others where its weight is zero. The joints of all of them compare poses.
-    pub fn around(space: &Space<'_>, sculpt: &'a Sculpt, others: &[&Sculpt]) -> Self {
-        let all = || std::iter::once(sculpt).chain(others.iter().copied());
-        let joints: BTreeSet<u32> = all().flat_map(|sculpt| sculpt.drivers.iter().copied()).collect();
-        let alike: Vec<(u32, f64)> = joints.iter().map(|&j| (j, 1.0)).collect();
-        let squares = all().map(|sculpt| space.distance_squared(&alike, sculpt.example, None));
-        let sigma = squares.fold(0.0, f64::max).sqrt();
-        let relevance: Vec<(u32, f64)> = joints.iter().map(|&j| (j, sigma.powi(-2))).collect();
-        let mut centres: Vec<u32> = Vec::new();
-        for s in all().map(|sculpt| sculpt.example) {
-            let near = |&t: &u32| space.distance_squared(&relevance, s, Some(t)).sqrt() <= ALIKE;
-            if !centres.iter().any(near) {
-                centres.push(s);
-            }
-        }
-        Self { sculpts: vec![sculpt], relevance, sigma, centres, merged: vec![] }
     }
 
     /// The sculpts with the place of their pose among the centres.
@@ -435,7 +417,7 @@ impl<'a> Group<'a> {
     }
 
     /// Where a sculpt may show: nearer to its pose, by its own drivers, than the bind pose is.
-    pub fn window(&self, space: &Space<'_>, sculpt: &Sculpt, row: usize) -> Window {
+    fn window(&self, space: &Space<'_>, sculpt: &Sculpt, row: usize) -> Window {
         let own = |j: u32| f64::from(u8::from(sculpt.drivers.contains(&j)));
         let alike: Vec<(u32, f64)> = self.relevance.iter().map(|&(j, _)| (j, own(j))).collect();
         let of_rest = space.distance_squared(&alike, self.centres[row], None);
