@@ -7,14 +7,14 @@
 //!
 //! y_sv is what the base leaves of sculpt s at a vertex that it touched, f the joint model with the gate g, and e is scaled by the
 //! strength of the layer. w_s is one in the pose of s, and zero in the poses of the sculpts C_s whose touched skin meets that of s.
-//! The joints of the skin that s moved compare poses:
+//! The joints that drive s compare poses, those of a [corrective](super::correctives) there:
 //!
 //! ```text
-//! d_s(x)² = Σ_j ā_sj |x_j − x_sj|²,      ā_sj = Σ_v |y_sv|² a_vj / Σ_v |y_sv|²,      r_s = d_s / d_s(rest)
+//! d_s(x)² = Σ_j |x_j − x_sj|² over the joints that drive s,      r_s = d_s / d_s(rest)
 //! ```
 //!
-//! with x_j the chord of joint j. a_vj is the larger weight of its two bones at v, or 0.3 of that of a joint that shares a bone with
-//! it. k_s is a Gaussian of d_s whose width is the largest distance from the bind pose among C_s, conditioned to vanish there.
+//! with x_j the chord of joint j. k_s is a Gaussian of d_s whose width is the largest distance from the bind pose among s and C_s,
+//! conditioned to vanish there.
 //!
 //! **Mirrored sculpts** are sculpts. Where one lies within a tenth of the way from an own sculpt to the bind pose, by the joints
 //! that drive the own one, the own one holds: neither ends the other's weight, and the mirrored one is left out where the own one
@@ -33,15 +33,13 @@ use crate::training::{FitError, Progress, Ticker, Training, of_table};
 use dermis_deform::joints::{JointPose, Joints};
 use dermis_deform::pose_space::{Carrier, CompiledShapes, Coordinates, Family, JointPart, Window};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror, Rows, pose_numbers};
+use dermis_rig::{BoneTransforms, Influences, Mirror, Rows, pose_numbers};
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A mirrored sculpt gives way to an own one within this share of the own one's distance from the bind pose.
 const GIVES_WAY: f64 = 0.1;
-/// What a joint next to those of a vertex counts.
-const BESIDE: f64 = 0.3;
-/// Chords below which a pose is the bind pose: nothing turned that moves this skin.
+/// Chords below which a pose is the bind pose.
 const AT_REST: f64 = 1e-3;
 /// The least that is named of a disagreement, in rest diagonals.
 const NAMED: f64 = 1e-6;
@@ -149,52 +147,14 @@ fn fill(layer: &mut CompiledShapes, asked: &[Asked], displacements: &[Vec<DVec3>
     }
 }
 
-/// A sculpt, and ā of the joints and channels that compare poses with its own.
-struct Remembered {
-    sculpt: Sculpt,
-    relevance: Vec<(u32, f64)>,
+/// d of another example, or of the bind pose, from a sculpt's pose.
+fn distance(space: &Space<'_>, sculpt: &Sculpt, other: Option<u32>) -> f64 {
+    space.distance_squared(&relevance(sculpt), sculpt.example, other).sqrt()
 }
 
-impl Remembered {
-    fn example(&self) -> u32 {
-        self.sculpt.example
-    }
-
-    /// d of another example, or of the bind pose.
-    fn distance(&self, space: &Space<'_>, other: Option<u32>) -> f64 {
-        space.distance_squared(&self.relevance, self.example(), other).sqrt()
-    }
-}
-
-/// ā of the joints of moved skin; channels count in full.
-fn relevance(space: &Space<'_>, weights: &Influences, moved: &[(u32, DVec3)]) -> Vec<(u32, f64)> {
-    let joints = &space.joints;
-    let total: f64 = moved.iter().map(|(_, d)| d.length_squared()).sum();
-    let (mut sums, mut own) = (vec![0.0; joints.len()], vec![0.0f64; joints.len()]);
-    let mut of_bone: BTreeMap<BoneIndex, f64> = BTreeMap::new();
-    let mut reach: BTreeMap<BoneIndex, f64> = BTreeMap::new();
-    for &(v, d) in moved {
-        of_bone.clear();
-        reach.clear();
-        for &(bone, w) in weights.of(v as usize) {
-            *of_bone.entry(space.top[bone.get()]).or_default() += w;
-        }
-        let of = |bone: BoneIndex| of_bone.get(&bone).copied().unwrap_or(0.0);
-        for (joint, own) in joints.iter().zip(&mut own) {
-            *own = of(joint.parent).max(of(joint.bone));
-            for bone in [joint.parent, joint.bone] {
-                let most = reach.entry(bone).or_default();
-                *most = most.max(*own);
-            }
-        }
-        for ((joint, own), sum) in joints.iter().zip(&own).zip(&mut sums) {
-            let beside = reach[&joint.parent].max(reach[&joint.bone]);
-            *sum += d.length_squared() / total * own.max(BESIDE * beside);
-        }
-    }
-    let channels = (joints.len()..joints.len() + space.channels.len()).map(|c| (c as u32, 1.0));
-    let counted = (0u32..).zip(sums).filter(|(_, a)| *a > 0.0);
-    counted.chain(channels).collect()
+/// The drivers of a sculpt, which count alike.
+fn relevance(sculpt: &Sculpt) -> Vec<(u32, f64)> {
+    sculpt.drivers.iter().map(|&j| (j, 1.0)).collect()
 }
 
 /// The sculpts and their mirror images: what they touched, with what the base leaves there.
@@ -205,7 +165,7 @@ fn sculpts(
     mirror: Option<&Mirror>,
     names: &[String],
     report: &mut LayerReport,
-) -> Result<Vec<Remembered>, FitError> {
+) -> Result<Vec<Sculpt>, FitError> {
     let count = training.examples.len();
     let mut all: Vec<Vec<(u32, DVec3)>> = (0..count)
         .map(|s| {
@@ -246,11 +206,7 @@ fn sculpts(
         if drivers.is_empty() {
             return Err(FitError::NoDriver { example: names[s % count].clone() });
         }
-        let mut relevance = relevance(space, weights, counted);
-        if space.distance_squared(&relevance, s as u32, None).sqrt() < AT_REST {
-            relevance = drivers.iter().map(|&j| (j, 1.0)).collect();
-        }
-        made.push(Remembered { sculpt: Sculpt { example: s as u32, moved, drivers }, relevance });
+        made.push(Sculpt { example: s as u32, moved, drivers });
     }
     Ok(made)
 }
@@ -272,17 +228,17 @@ enum Meeting {
     Hidden,
 }
 
-fn meetings(space: &Space<'_>, sculpts: &[Remembered], own: usize) -> Vec<Vec<Meeting>> {
-    let touched: Vec<Vec<u32>> = sculpts.iter().map(|s| s.sculpt.moved.iter().map(|(v, _)| *v).collect()).collect();
+fn meetings(space: &Space<'_>, sculpts: &[Sculpt], own: usize) -> Vec<Vec<Meeting>> {
+    let touched: Vec<Vec<u32>> = sculpts.iter().map(|s| s.moved.iter().map(|(v, _)| *v).collect()).collect();
     let meets = |a: usize, b: usize| touched[a].iter().any(|v| touched[b].binary_search(v).is_ok());
-    let from_rest: Vec<f64> = sculpts.iter().map(|sculpt| sculpt.distance(space, None)).collect();
+    let from_rest: Vec<f64> = sculpts.iter().map(|sculpt| distance(space, sculpt, None)).collect();
     let of = |a: usize, b: usize| {
         if a == b || !meets(a, b) {
             return Meeting::No;
         }
-        let is_own = |at: usize| (sculpts[at].example() as usize) < own;
+        let is_own = |at: usize| (sculpts[at].example as usize) < own;
         let near = |of: usize, other: usize, share: f64| {
-            sculpts[of].distance(space, Some(sculpts[other].example())) < share * from_rest[of]
+            distance(space, &sculpts[of], Some(sculpts[other].example)) < share * from_rest[of]
         };
         match (is_own(a), is_own(b)) {
             (true, false) if near(a, b, GIVES_WAY) => Meeting::Holds,
@@ -301,25 +257,25 @@ fn meetings(space: &Space<'_>, sculpts: &[Remembered], own: usize) -> Vec<Vec<Me
 fn shapes(
     training: &Training<'_>,
     space: &Space<'_>,
-    mut sculpts: Vec<Remembered>,
+    mut sculpts: Vec<Sculpt>,
     names: &[String],
     poses: &[&BoneTransforms],
     report: &mut LayerReport,
 ) -> Result<(CompiledShapes, Vec<Asked>), FitError> {
     let own = training.examples.len();
     let meetings = meetings(space, &sculpts, own);
-    let touched: Vec<BTreeMap<u32, DVec3>> = sculpts.iter().map(|s| s.sculpt.moved.iter().copied().collect()).collect();
+    let touched: Vec<BTreeMap<u32, DVec3>> = sculpts.iter().map(|s| s.moved.iter().copied().collect()).collect();
     let meetings = &meetings;
     let with = |a: usize, how: Meeting| (0..meetings.len()).filter(move |&b| meetings[a][b] == how);
     for a in 0..sculpts.len() {
         for b in with(a, Meeting::GivesWay) {
-            sculpts[a].sculpt.moved.retain(|(v, _)| !touched[b].contains_key(v));
+            sculpts[a].moved.retain(|(v, _)| !touched[b].contains_key(v));
         }
-        for b in with(a, Meeting::Alike).filter(|&b| b > a && (sculpts[b].example() as usize) < own) {
+        for b in with(a, Meeting::Alike).filter(|&b| b > a && (sculpts[b].example as usize) < own) {
             let both = touched[a].iter().filter_map(|(v, y)| Some(y.distance(*touched[b].get(v)?)));
             let most = both.fold(0.0, f64::max);
             if most > NAMED * training.unit() {
-                let name = |at: usize| names[sculpts[at].example() as usize].clone();
+                let name = |at: usize| names[sculpts[at].example as usize].clone();
                 report.apart.push((name(a), name(b), most));
             }
         }
@@ -338,19 +294,19 @@ fn shapes(
     };
     let mut of_vertex: Vec<Vec<(u32, DVec3)>> = vec![Vec::new(); training.rest.len()];
     let mut all = Vec::new();
-    for (a, remembered) in sculpts.iter().enumerate() {
-        let (sculpt, s) = (&remembered.sculpt, remembered.example() as usize);
+    for (a, sculpt) in sculpts.iter().enumerate() {
+        let s = sculpt.example as usize;
         if sculpt.moved.is_empty() {
             report.without.extend(names.get(s).cloned());
             continue;
         }
         let hidden = with(a, Meeting::Hidden).map(|b| &sculpts[b]);
-        let others: Vec<u32> = with(a, Meeting::Apart).map(|b| sculpts[b].example()).collect();
-        let group = around(space, remembered, hidden.collect(), &others);
+        let others: Vec<u32> = with(a, Meeting::Apart).map(|b| sculpts[b].example).collect();
+        let group = around(space, sculpt, hidden.collect(), &others);
         let cardinal = group.cardinal(space, Family::Gaussian)?;
         shapes.kernel.push(&group.relevance, &group.centres).map_err(of_table("the kernel"))?;
         shapes.coefficients.extend((0..group.centres.len()).map(|t| cardinal[(t, 0)]));
-        shapes.windows.push(window(space, remembered, &group));
+        shapes.windows.push(window(space, sculpt, &group));
         let name = match s < own {
             true => names[s].clone(),
             false => unique(&format!("{}.mirrored", names[s - own]), &shapes.names),
@@ -359,7 +315,7 @@ fn shapes(
         let share = |v: &u32| 1 + with(a, Meeting::Alike).filter(|&b| touched[b].contains_key(v)).count();
         let moved: Vec<_> = sculpt.moved.iter().map(|(v, y)| (*v, *y, 1.0 / share(v) as f64)).collect();
         sculpt.moved.iter().for_each(|(v, _)| of_vertex[*v as usize].push((shape, DVec3::ZERO)));
-        let named = Group { relevance: sculpt.drivers.iter().map(|&j| (j, 1.0)).collect(), ..group };
+        let named = Group { relevance: relevance(sculpt), ..group };
         let (joints, channels) = named.drivers(space, s, poses[s]);
         let lengths = sculpt.moved.iter().map(|(_, y)| y.length());
         report.shapes.push(Corrective {
@@ -381,30 +337,27 @@ fn shapes(
 
 /// The group of a sculpt, the first centre, with the poses where its weight is zero. Sculpts whose pose the joints of this one do not
 /// tell from its own bring theirs.
-fn around<'a>(space: &Space<'_>, of: &'a Remembered, hidden: Vec<&Remembered>, others: &[u32]) -> Group<'a> {
-    let mut shares: BTreeMap<u32, f64> = of.relevance.iter().copied().collect();
-    for &(j, a) in hidden.iter().flat_map(|other| &other.relevance) {
-        *shares.entry(j).or_default() += a;
-    }
-    let shares: Vec<(u32, f64)> = shares.into_iter().collect();
-    let from_rest = |s: u32| space.distance_squared(&shares, s, None).sqrt();
-    let others = hidden.iter().map(|other| other.example()).chain(others.iter().copied());
-    let mut centres = vec![of.example()];
+fn around<'a>(space: &Space<'_>, of: &'a Sculpt, hidden: Vec<&Sculpt>, others: &[u32]) -> Group<'a> {
+    let brought = hidden.iter().flat_map(|other| other.drivers.iter().copied());
+    let joints: BTreeSet<u32> = of.drivers.iter().copied().chain(brought).collect();
+    let alike: Vec<(u32, f64)> = joints.iter().map(|&j| (j, 1.0)).collect();
+    let from_rest = |s: u32| space.distance_squared(&alike, s, None).sqrt();
+    let others = hidden.iter().map(|other| other.example).chain(others.iter().copied());
+    let mut centres = vec![of.example];
     for s in others.filter(|&s| from_rest(s) > AT_REST) {
-        let near = |&t: &u32| space.distance_squared(&shares, s, Some(t)).sqrt() <= ALIKE * from_rest(of.example());
+        let near = |&t: &u32| space.distance_squared(&alike, s, Some(t)).sqrt() <= ALIKE * from_rest(of.example);
         if !centres.iter().any(near) {
             centres.push(s);
         }
     }
     let sigma = centres.iter().map(|&s| from_rest(s)).fold(0.0, f64::max);
-    let relevance = shares.iter().map(|&(j, a)| (j, a / (sigma * sigma))).collect();
-    Group { sculpts: vec![&of.sculpt], relevance, sigma, centres, merged: vec![] }
+    let relevance = joints.iter().map(|&j| (j, sigma.powi(-2))).collect();
+    Group { sculpts: vec![of], relevance, sigma, centres, merged: vec![] }
 }
 
 /// Where a sculpt may show: nearer to its pose than the bind pose is.
-fn window(space: &Space<'_>, of: &Remembered, group: &Group<'_>) -> Window {
-    let own: BTreeMap<u32, f64> = of.relevance.iter().copied().collect();
-    let from_rest = of.distance(space, None).powi(2);
-    let share = |(j, _): &(u32, f64)| own.get(j).copied().unwrap_or(0.0) / from_rest;
+fn window(space: &Space<'_>, of: &Sculpt, group: &Group<'_>) -> Window {
+    let from_rest = distance(space, of, None).powi(2);
+    let share = |(j, _): &(u32, f64)| f64::from(u8::from(of.drivers.contains(j))) / from_rest;
     Window { centre: 0, relevance: group.relevance.iter().map(share).collect() }
 }
