@@ -32,7 +32,10 @@ pub fn errors(ui: &Ui, sets: &[(&str, &Scores)], unit: &LengthUnit) {
         ui.print(&format!("{name:<28}{stats}"));
     };
     for (name, scores) in sets {
-        line(&format!("{name} ({} poses)", scores.model.per_pose.len()), &scores.model.error);
+        let poses = scores.model.per_pose.len();
+        let all = (poses * scores.model.per_vertex_rms.len()) as u64;
+        let skin = if scores.model.pairs < all { ", touched skin" } else { "" };
+        line(&format!("{name} ({poses} poses{skin})"), &scores.model.error);
         if let Some(baseline) = &scores.baseline {
             line("  the rig's own weights", &baseline.error);
         }

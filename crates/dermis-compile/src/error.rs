@@ -59,9 +59,6 @@ pub enum CompileError {
     /// A model whose correction is no joint model.
     #[error("joint coordinates are those of a joint model, and this is none")]
     NoJointModel,
-    /// A joint model with a layer, which morph weights of joint coordinates do not express.
-    #[error("this joint model remembers sculpts: driven shapes of a joint model have no layer of them")]
-    Layer,
     /// A ridge that is no positive number.
     #[error("the ridge λ of the model is {0}, which is no positive number")]
     Ridge(f64),

@@ -102,7 +102,6 @@ impl Error {
                 CompileError::TooLarge { .. } => "ask for fewer with `shapes`".into(),
                 CompileError::NotDrivable(refusal) => refusal_remedy(*refusal).unwrap_or_default(),
                 CompileError::NoTraining | CompileError::Ridge(_) => "fit it again".into(),
-                CompileError::Layer => "bake it: export shapes for a `motion`, or fit with `remember=0`".into(),
                 _ => Phrase::default(),
             },
             Self::GivenDriven => "leave the drivers or `base_cache` out".into(),
