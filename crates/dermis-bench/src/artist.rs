@@ -59,6 +59,9 @@ struct Learner {
     masked: bool,
 }
 
+/// What `dermis fit --sculpts` does. The discs that it asks for are given to all methods.
+const SCULPTS: &str = "sculpts";
+
 /// The methods that are compared.
 fn learners() -> Vec<Learner> {
     let learner = |name, method| Learner { name, method, masked: false };
@@ -71,7 +74,11 @@ fn learners() -> Vec<Learner> {
         learner("correctives, mirrored", correctives(true)),
         learner("psd, exact, sparse, mirrored", Method::Psd(PsdMethod { pose_space: exact, ..PsdMethod::default() })),
         learner("joint", Method::Joint(joint.clone())),
-        Learner { masked: true, ..learner("joint, masked", Method::Joint(joint)) },
+        Learner {
+            masked: true,
+            ..learner("joint, masked", Method::Joint(JointMethod { remember: Some(0.0), ..joint }))
+        },
+        Learner { masked: true, ..learner(SCULPTS, Method::Joint(JointMethod::default())) },
         learner("joint, lambda 0.01", Method::Joint(stated)),
         learner("mwe", Method::mwe()),
     ]
@@ -86,22 +93,17 @@ fn learners() -> Vec<Learner> {
 /// The reason in words: files that cannot be read, a rig without weights, a fit that fails.
 pub fn measure(rig: &str, look: &str, held: Option<&str>, steps: usize, only: &str) -> Result<Value, String> {
     let scene = Scene::open(rig, look, held)?;
+    let learners = learners();
     let mut rows = Vec::new();
-    for learner in learners().iter().filter(|learner| learner.name.starts_with(only)) {
-        for shown in [Shown::Model, Shown::Rig] {
-            rows.extend(scene.sculpt(learner, shown, steps)?);
-        }
+    let mut discs = Vec::new();
+    for learner in learners.iter().filter(|learner| learner.name == SCULPTS) {
+        (_, discs) = scene.sculpt(learner, steps, None)?;
+    }
+    for learner in learners.iter().filter(|learner| learner.name.starts_with(only)) {
+        rows.extend(scene.sculpt(learner, steps, None)?.0);
+        rows.extend(scene.sculpt(learner, steps, Some(&discs))?.0);
     }
     Ok(Value::Array(rows))
-}
-
-/// What the artist was shown outside a disc.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
-    /// The present model.
-    Model,
-    /// The rig's own skin.
-    Rig,
 }
 
 impl Frames {
@@ -164,32 +166,30 @@ impl Scene {
         scored.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(Place { frame: 0, disc: 0 }, |(_, at)| at)
     }
 
-    /// The steps of one artist.
-    fn sculpt(&self, learner: &Learner, shown: Shown, steps: usize) -> Result<Vec<Value>, String> {
+    /// The steps of one artist, and the discs. The artist chooses them, and is shown the present model outside; or sculpts those `given`
+    /// over the rig's own skin.
+    fn sculpt(
+        &self,
+        learner: &Learner,
+        steps: usize,
+        given: Option<&[Place]>,
+    ) -> Result<(Vec<Value>, Vec<Place>), String> {
         let (mut present, mut before) = (self.look.base.clone(), self.held.base.clone());
         let mut sculpts: Vec<Example> = Vec::new();
         let mut taught = vec![false; self.areas.len()];
-        let mut rows = Vec::new();
+        let (mut rows, mut places) = (Vec::new(), Vec::new());
         for step in 1..=steps {
-            let at = self.worst(&present);
+            let at = given.map_or_else(|| self.worst(&present), |given| given[step - 1]);
+            places.push(at);
             let frame = &self.look.examples[at.frame];
-            let known = sculpts.iter().position(|s| s.label == frame.label);
-            let before_sculpting = match (shown, known) {
-                (Shown::Model, _) => present[at.frame].clone(),
-                (Shown::Rig, Some(known)) => sculpts[known].positions.clone(),
-                (Shown::Rig, None) => self.look.base[at.frame].clone(),
+            let known = sculpts.iter().rposition(|s| s.label == frame.label);
+            let before_sculpting = match (given, known) {
+                (None, _) => present[at.frame].clone(),
+                (Some(_), Some(known)) => sculpts[known].positions.clone(),
+                (Some(_), None) => self.look.base[at.frame].clone(),
             };
-            // What an earlier disc of this frame asked for holds where the new one does not touch.
-            let earlier = known.map(|known| &sculpts[known]);
-            let mask = earlier.and_then(|sculpt| sculpt.local.as_ref()?.mask.clone());
-            let mut touched = mask.unwrap_or_else(|| vec![false; before_sculpting.len()]);
+            let mut touched = vec![false; before_sculpting.len()];
             let mut skin = before_sculpting.clone();
-            for disc in &self.discs[at.disc] {
-                touched[disc.0 as usize] = false;
-            }
-            if let Some(sculpt) = earlier {
-                (0..skin.len()).filter(|&v| touched[v]).for_each(|v| skin[v] = sculpt.positions[v]);
-            }
             for &(v, m) in &self.discs[at.disc] {
                 let v = v as usize;
                 touched[v] = true;
@@ -204,7 +204,8 @@ impl Scene {
             let local = LocalSculpt { mask: Some(touched), shown: Some(before_sculpting) };
             let local = learner.masked.then_some(local);
             let sculpt = Example { positions: skin, time: None, local, ..frame.clone() };
-            match known {
+            // A method that knows masks keeps the discs of a frame apart; for the others a frame is one sculpt.
+            match known.filter(|_| !learner.masked) {
                 Some(known) => sculpts[known] = sculpt,
                 None => sculpts.push(sculpt),
             }
@@ -217,7 +218,7 @@ impl Scene {
             let on_taught = |skins: &[Vec<DVec3>]| self.held.squares(skins, &self.areas, |v| taught[v]);
             let missed = self.missed(&sculpts, &met);
             rows.push(json!({
-                "method": learner.name, "shown": if shown == Shown::Model { "model" } else { "rig" },
+                "method": learner.name, "discs": if given.is_none() { "own" } else { SCULPTS },
                 "step": step, "frame": frame.label, "disc": self.discs[at.disc].first().map(|d| d.0),
                 "sculpted": (on_taught(&held) / on_taught(&self.held.base)).sqrt(),
                 "whole": (whole(&held) / whole(&self.held.base)).sqrt(),
@@ -227,7 +228,7 @@ impl Scene {
             }));
             (present, before) = (looked, held);
         }
-        Ok(rows)
+        Ok((rows, places))
     }
 
     /// The model's skin in the poses of examples.
@@ -244,14 +245,20 @@ impl Scene {
         examples.map(&mut skin).collect()
     }
 
-    /// How far the model stays from what its sculpts moved: rms and most, metres.
+    /// How far the model stays from its sculpts where they moved the skin, and no later one of the frame did: rms and most, metres.
     fn missed(&self, sculpts: &[Example], met: &[Vec<DVec3>]) -> (f64, f64) {
         let least = MOVED * self.rig.mesh().extent();
+        let moved = |sculpt: &Example, v: usize| match sculpt.local.as_ref().and_then(|local| local.mask.as_ref()) {
+            Some(mask) => mask[v],
+            None => {
+                let at = self.look.examples.iter().position(|example| example.label == sculpt.label);
+                at.is_some_and(|at| sculpt.positions[v].distance(self.look.base[at][v]) > least)
+            }
+        };
         let (mut squares, mut count, mut most) = (0.0, 0usize, 0.0f64);
-        for (sculpt, skin) in sculpts.iter().zip(met) {
-            let at = self.look.examples.iter().position(|example| example.label == sculpt.label);
-            let Some(base) = at.map(|at| &self.look.base[at]) else { continue };
-            for v in (0..skin.len()).filter(|&v| sculpt.positions[v].distance(base[v]) > least) {
+        for (s, (sculpt, skin)) in sculpts.iter().zip(met).enumerate() {
+            let holds = |v: usize| sculpts[s + 1..].iter().any(|later| later.label == sculpt.label && moved(later, v));
+            for v in (0..skin.len()).filter(|&v| moved(sculpt, v) && !holds(v)) {
                 let apart = sculpt.positions[v].distance(skin[v]);
                 (squares, count, most) = (squares + apart * apart, count + 1, most.max(apart));
             }

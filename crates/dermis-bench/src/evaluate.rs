@@ -240,7 +240,7 @@ fn compiled_pose_space(creature: &Creature, count: usize) -> Deformer {
 fn joint_model(creature: &Creature, _: usize) -> Deformer {
     fitted(creature, |training, weights, _| {
         let settings = JointSettings { lambda: Some(0.01), ..JointSettings::new(false) };
-        Correction::Joints(fit_joints(training, weights, &settings, &silent).expect("it can be fitted").correction)
+        fit_joints(training, weights, &settings, &silent).expect("it can be fitted").correction.into()
     })
 }
 

@@ -27,8 +27,8 @@ pub struct FitArgs {
     #[arg(long, required_unless_present_any = ["merge", "recipe", "sculpts"], num_args = 1.., value_name = "FILE")]
     examples: Vec<Source>,
     /// Sculpts instead of examples: OBJ files and meshes, called as their files, morph targets, called as the targets, frames of a
-    /// sequence. FILE@12 is a sculpt of frame 12 of --poses, FILE@LABEL one of the pose of that label. The method is correctives,
-    /// a named shape per sculpt, unless --method says another
+    /// sequence. FILE@12 is a sculpt of frame 12 of --poses, FILE@LABEL one of the pose of that label. The joint model meets every
+    /// sculpt; --method correctives makes a named shape of each
     #[arg(long, num_args = 1.., value_name = "FILE[@POSE]", conflicts_with_all = ["examples", "merge", "stream", "accumulate"])]
     sculpts: Vec<SculptSource>,
     /// Poses of the sculpts: a clip or a bundle. Sculpts without @ are matched by name, or by order if no name matches
@@ -114,7 +114,7 @@ impl FitArgs {
             (true, true) => FitExamples::Streamed(inputs(&self.examples)),
             (true, false) => FitExamples::Held(inputs(&self.examples)),
         };
-        let chosen = self.method.chosen(sculpts)?;
+        let chosen = self.method.chosen()?;
         Ok(FitRecipe {
             hold_out: inputs(&self.hold_out),
             base_cache: chosen.base_cache,

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Method")]
 pub struct MethodArgs {
-    /// What is learnt [default: joint; correctives for --sculpts; mwe with --published]
+    /// What is learnt [default: joint; mwe with --published]
     #[arg(long, value_parser = PossibleValuesParser::new(Method::all().iter().map(Method::name)))]
     method: Option<String>,
     #[command(flatten)]
@@ -132,13 +132,12 @@ pub fn spelled_with(name: &str, value: &str) -> String {
 }
 
 impl MethodArgs {
-    /// The method with the settings asked for. Without a name it is the default one for `sculpts`, or for other examples.
+    /// The method with the settings asked for.
     ///
     /// # Errors
     /// [`Stop`] for values that make no sense, and for settings that the method does not have.
-    pub fn chosen(&self, sculpts: bool) -> Result<Chosen, Stop> {
-        let default = if sculpts { "correctives" } else { "joint" };
-        let name = self.method.as_deref().unwrap_or(if self.published { "mwe" } else { default });
+    pub fn chosen(&self) -> Result<Chosen, Stop> {
+        let name = self.method.as_deref().unwrap_or(if self.published { "mwe" } else { "joint" });
         let named = Method::all().into_iter().find(|method| method.name() == name);
         let named = named.ok_or_else(|| Stop::Usage(format!("there is no method {name}")))?;
         let method = match (self.published, named) {

@@ -32,7 +32,10 @@ pub fn errors(ui: &Ui, sets: &[(&str, &Scores)], unit: &LengthUnit) {
         ui.print(&format!("{name:<28}{stats}"));
     };
     for (name, scores) in sets {
-        line(&format!("{name} ({} poses)", scores.model.per_pose.len()), &scores.model.error);
+        let poses = scores.model.per_pose.len();
+        let all = (poses * scores.model.per_vertex_rms.len()) as u64;
+        let skin = if scores.model.pairs < all { ", touched skin" } else { "" };
+        line(&format!("{name} ({poses} poses{skin})"), &scores.model.error);
         if let Some(baseline) = &scores.baseline {
             line("  the rig's own weights", &baseline.error);
         }
@@ -54,8 +57,12 @@ pub fn budgets(ui: &Ui, report: &Value, unit: &LengthUnit) {
 
 /// What drives each corrective, and what it leaves of its sculpt.
 pub fn correctives(ui: &Ui, report: &FitReport, unit: &LengthUnit) {
-    let MethodReport::Correctives(found) = &report.details else { return };
-    for shape in &found.correctives {
+    let shapes = match &report.details {
+        MethodReport::Correctives(found) => &found.correctives,
+        MethodReport::Joint(found) => &found.remembered,
+        _ => return,
+    };
+    for shape in shapes {
         // A joint that drives other sculpts of the group alone is at rest here.
         let turned = shape.joints.iter().filter(|joint| joint.degrees >= 1.0);
         let joints = turned.map(|joint| match joint.part {

@@ -40,6 +40,11 @@ pub enum Warning {
         /// The joints, as "bone to bone".
         joints: Vec<String>,
     },
+    /// A joint model with a layer, which linear shapes of joint coordinates come near.
+    Remembered {
+        /// The shapes of its layer.
+        sculpts: usize,
+    },
     /// The training poses that are compared have the bones under different roots at rest.
     RootsAtRest,
 }
@@ -53,6 +58,11 @@ impl Display for Warning {
                 let (count, parents) = (parents.len(), parents.join(", "));
                 write!(f, "{count} of the helpers move no vertex and are left out: on {parents}")
             }
+            Self::Remembered { sculpts } => write!(
+                f,
+                "the model remembers {sculpts} sculpts: shapes that joint coordinates drive come near them, and meet none; the method \
+                 correctives makes a shape of each"
+            ),
             Self::HelpersWithoutMotion => {
                 f.write_str("helpers that nothing drives have no motion in poses held out, and the skin has none there")
             }

@@ -16,7 +16,7 @@ pub enum Correction {
     /// Multi-weight enveloping.
     Enveloping(Enveloping),
     /// The joint model.
-    Joints(Joints),
+    Joints(Box<Joints>),
     /// Pose-space deformation.
     PoseSpace(PoseSpace),
     /// A pose space of shapes: pose blend shapes, EigenSkin, a compiled pose-space deformation.
@@ -31,7 +31,7 @@ impl From<Enveloping> for Correction {
 
 impl From<Joints> for Correction {
     fn from(correction: Joints) -> Self {
-        Self::Joints(correction)
+        Self::Joints(Box::new(correction))
     }
 }
 

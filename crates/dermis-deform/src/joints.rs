@@ -31,10 +31,22 @@
 //! normalised quaternion blend. When joints are welded, all of this is computed on the welded pose N and turned back by
 //! T_a = R(M_a) R(N_a)⁻¹ of the anchor a; else T_a = 1.
 //!
+//! **Layer.** A model may remember sculpts: shapes of one weight each ([`CompiledShapes`]), in the frame F.
+//!
+//! ```text
+//! p'  = base + Π_v( T_a ( F_v (g_v Σ_e U_ve z_e + Σ_s w_s e_sv) + shared_v ) )
+//! g_v = 1 − Π_s (1 − h(r_s)),      h(r) = 1 − smoothstep(4 (r − 1))
+//! ```
+//!
+//! w_s is one in the pose of sculpt s and zero in those of the others that moved the same skin. r_s is the distance of a pose
+//! from that of s, one at the bind pose, as the window of s has it. The gate g ends the free part of a vertex where a pose is
+//! farther than that from all sculpts that moved the vertex: they say nothing of it there. A vertex that none moved has g = 1.
+//!
 //! Everything is seen from bones, so moving the character moves the result, and everything vanishes at the bind pose.
 
 use crate::features::relative;
 use crate::guard::{Link, Weld, project};
+use crate::pose_space::{CompiledShapes, KernelValues};
 use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3, DVec4};
 use dermis_rig::influences::dominant;
 use dermis_rig::rotation::{nearest_rotation, quat_from_matrix};
@@ -221,6 +233,8 @@ pub struct Joints {
     pub shared_limits: Vec<f64>,
     /// Radius of the ball per vertex, metres; empty without the guard.
     pub radii: Vec<f64>,
+    /// The sculpts that the model remembers, each with a window. Its carrier and its radii are not read.
+    pub layer: Option<CompiledShapes>,
 }
 
 /// What one pose gives to all vertices.
@@ -237,6 +251,20 @@ pub struct JointPose {
     /// T per bone; empty when nothing is welded.
     pub turns: Vec<DMat3>,
     quaternions: Vec<DQuat>,
+    /// w of every shape of the layer.
+    pub shapes: Vec<f64>,
+    /// h of every shape of the layer.
+    pub reaches: Vec<f64>,
+    kernel: KernelValues,
+    values: Vec<f64>,
+}
+
+/// g of a vertex from h of the sculpts that moved it; one if there are none.
+pub(crate) fn gate(reaches: impl ExactSizeIterator<Item = f64>) -> f64 {
+    match reaches.len() {
+        0 => 1.0,
+        _ => 1.0 - reaches.map(|h| 1.0 - h).product::<f64>(),
+    }
 }
 
 impl JointPose {
@@ -262,6 +290,14 @@ impl JointPose {
         if model.frame == CorrectionFrame::Blend {
             let turn = |n: &DAffine3| quat_from_matrix(&nearest_rotation(&n.matrix3));
             self.quaternions.extend(self.welded.iter().map(turn));
+        }
+        self.shapes.clear();
+        self.reaches.clear();
+        if let Some(layer) = &model.layer {
+            self.values.resize(layer.kernel.values(), 0.0);
+            layer.kernel.evaluate(transforms, &mut self.kernel, &mut self.values, |k| k);
+            layer.weights(&self.values, &self.kernel, |w| w, &mut self.shapes);
+            self.reaches.extend(layer.reaches(&self.kernel));
         }
     }
 
@@ -329,11 +365,21 @@ impl Joints {
             shared: Rows::default(),
             shared_limits: vec![],
             radii: vec![],
+            layer: None,
         }
     }
 
     /// The correction of vertex `v` in posed world, and whether the ball held it back.
     pub fn at(&self, v: usize, rest: DVec3, pose: &JointPose) -> (DVec3, bool) {
+        let (delta, _) = self.without_ball(v, rest, pose);
+        match self.radii.get(v) {
+            Some(&radius) => project(delta, radius),
+            None => (delta, false),
+        }
+    }
+
+    /// The correction of vertex `v` in posed world before the ball, and T F, which carries the shapes of the layer.
+    pub fn without_ball(&self, v: usize, rest: DVec3, pose: &JointPose) -> (DVec3, DMat3) {
         let weights = self.weights.of(v);
         let (frame, blend) = pose.frame(self.frame, weights, rest);
         let mut free = DVec3::ZERO;
@@ -358,13 +404,14 @@ impl Joints {
                 shared *= limit / norm;
             }
         }
-        let mut delta = frame * free + shared;
-        if let Some(bone) = dominant(weights).filter(|_| !pose.turns.is_empty()) {
-            delta = pose.turns[bone.get()] * delta;
+        if let Some(layer) = &self.layer {
+            let reaches = layer.terms.of(v).iter().map(|&shape| pose.reaches[shape as usize]);
+            free = free * gate(reaches) + layer.displacement(v, &pose.shapes);
         }
-        match self.radii.get(v) {
-            Some(&radius) => project(delta, radius),
-            None => (delta, false),
+        let delta = frame * free + shared;
+        match dominant(weights).filter(|_| !pose.turns.is_empty()) {
+            Some(bone) => (pose.turns[bone.get()] * delta, pose.turns[bone.get()] * frame),
+            None => (delta, frame),
         }
     }
 

@@ -166,7 +166,12 @@ impl Joints {
         covers_or_lacks("limits of the shared part", vertices, self.shared_limits.len())?;
         covers_or_lacks("radii", vertices, self.radii.len())?;
         let shared = self.shared.entries().iter().map(|term| term.bone.get());
-        together(BoneCount::AtLeast(self.weights.bones_named()), BoneCount::naming(self.bones().chain(shared)))
+        let read =
+            together(BoneCount::AtLeast(self.weights.bones_named()), BoneCount::naming(self.bones().chain(shared)))?;
+        match &self.layer {
+            Some(layer) => together(read, layer.check_layer(vertices, layer.displacements.len())?),
+            None => Ok(read),
+        }
     }
 
     /// The bones that features read.
@@ -233,6 +238,12 @@ impl CompiledShapes {
 
     fn check(&self, vertices: usize) -> Result<BoneCount, DeformerError> {
         self.check_with(vertices, self.displacements.len(), self.radii.len())
+    }
+
+    /// [`Self::check_with`] for the layer of a joint model, where every shape has a window; the bones read.
+    pub(crate) fn check_layer(&self, vertices: usize, displacements: usize) -> Result<BoneCount, DeformerError> {
+        beside("windows of shapes", self.windows.len(), self.count())?;
+        self.check_with(vertices, displacements, 0)
     }
 }
 

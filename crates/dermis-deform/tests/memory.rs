@@ -57,6 +57,7 @@ fn joint_model(arm: &Arm, frame: CorrectionFrame, welded: bool, poses: &[BoneTra
         shared: each(vertices, |v| vec![term(v)]),
         shared_limits: vec![1.0; vertices],
         radii: vec![0.01; vertices],
+        layer: None,
     }
 }
 

@@ -7,7 +7,7 @@
 //! With t the positions of example s, b the skin that was shown and base the deformer that is corrected, a row of the regression is
 //!
 //! ```text
-//! touched_sv = 1 where a mask says so, or where |t_sv − b_sv| > MOVED L      target t_sv − base_sv, weight 1
+//! touched_sv = 1 where a mask says so, or where |t_sv − b_sv| > 1e-5 L      target t_sv − base_sv, weight 1
 //! else                                                                       target b_sv − base_sv, weight c₀
 //! ```
 //!
@@ -16,23 +16,12 @@
 use crate::training::Training;
 use dermis_deform::lbs;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{ExampleSet, LocalSculpt, Rig, pose_numbers};
-
-/// A vertex was touched if it lies farther than this from what was shown, in L: files round by less, and no artist sees it.
-const MOVED: f64 = 1e-5;
+use dermis_rig::{ExampleSet, Rig, pose_numbers};
 
 /// Returns whether each vertex of example `s` was touched: all of them unless it is a local sculpt.
 pub(crate) fn touched(training: &Training<'_>, s: usize) -> Vec<bool> {
-    let (example, far) = (&training.examples[s], MOVED * training.unit());
-    let moved = |offset: DVec3| offset.length() > far;
-    match &example.local {
-        None => vec![true; training.rest.len()],
-        Some(LocalSculpt { mask: Some(mask), .. }) => mask.clone(),
-        Some(LocalSculpt { shown: Some(shown), .. }) => {
-            example.positions.iter().zip(shown).map(|(p, b)| moved(*p - *b)).collect()
-        }
-        Some(_) => (0..training.rest.len()).map(|v| moved(training.residual(s, v))).collect(),
-    }
+    let found = training.examples[s].touched(training.unit(), |v| training.residual(s, v));
+    found.unwrap_or_else(|| vec![true; training.rest.len()])
 }
 
 /// What an example says of a vertex.

@@ -17,6 +17,9 @@ pub enum Unsupported {
     /// Its price grows with the number of examples.
     #[error("an uncompiled pose space does not run on a graphics card; compile it to shapes")]
     PoseSpace,
+    /// Its shader has no shapes and no gate.
+    #[error("a joint model with a layer of remembered sculpts does not run on a graphics card")]
+    Layer,
     /// A blended matrix does not know what a correction does.
     #[error("a corrected model has no skinned normals; ask for normals of the mesh")]
     SkinnedNormals,

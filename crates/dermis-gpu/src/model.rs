@@ -106,6 +106,7 @@ impl Arrays {
                 }
             }
             Some(_) if normals.is_some() => return Err(Unsupported::SkinnedNormals.into()),
+            Some(BakedCorrection::Joints(c)) if c.model.layer.is_some() => return Err(Unsupported::Layer.into()),
             Some(BakedCorrection::PoseSpace(_)) => return Err(Unsupported::PoseSpace.into()),
             Some(BakedCorrection::Enveloping(correction)) => made.add_enveloping(correction, bones)?,
             Some(BakedCorrection::Joints(correction)) => made.add_joints(correction, bones, weights)?,

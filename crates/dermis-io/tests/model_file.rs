@@ -170,6 +170,7 @@ fn every_truncation_is_refused() {
         "stacked-pose-space",
         "shapes",
         "windowed-shapes",
+        "remembering-joints",
         "joints",
     ] {
         let bytes = to_bytes(|out| write(&tiny(base), out)).unwrap();
@@ -199,6 +200,7 @@ fn flipped_bits_give_an_error_or_a_model_that_runs() {
         "stacked-pose-space",
         "shapes",
         "windowed-shapes",
+        "remembering-joints",
         "joints",
     ]) {
         let bytes = to_bytes(|out| write(&tiny(base), out)).unwrap();
@@ -490,6 +492,9 @@ fn arrays_that_contradict_each_other_are_refused() {
         ("windowed-shapes", "shapes.window_relevance", "F64", vec![5], f64s(&[f64::NAN; 5])),
         ("windowed-shapes", "shapes.window_relevance", "F64", vec![4], f64s(&[0.5; 4])),
         ("windowed-shapes", "shapes.window_relevance", "F64", vec![6], f64s(&[0.5; 6])),
+        ("remembering-joints", "shapes.window_centres", "U32", vec![0], u32s(&[])),
+        ("remembering-joints", "shapes.terms", "U32", vec![24], u32s(&[3; 24])),
+        ("remembering-joints", "shapes.displacements", "F32", vec![1, 3], vec![0; 12]),
         ("windowed-shapes", "pose_space.parts", "U32", vec![2], u32s(&[1, 3])),
         ("windowed-shapes", "pose_space.parts", "U32", vec![1], u32s(&[1])),
         ("pose-space", "pose_space.radii", "F32", vec![vertices as u64], f32s(&vec![-1.0; vertices])),

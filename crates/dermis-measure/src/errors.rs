@@ -81,6 +81,9 @@ pub struct ErrorReport {
     /// Largest distance of each vertex; not part of the JSON.
     #[serde(skip)]
     pub per_vertex_max: Vec<f64>,
+    /// How many distances were counted: one per vertex and frame, but of local sculpts those of touched vertices; not part of the JSON.
+    #[serde(skip)]
+    pub pairs: u64,
     /// How many distances lie within the bound of [`ErrorAccumulator::counting`], if it has one; not part of the JSON.
     #[serde(skip)]
     pub within: Option<Within>,
@@ -169,6 +172,9 @@ pub struct ErrorAccumulator {
     distances: Quantiles,
     per_pose: Vec<PerPoseError>,
     vertex_squares: Vec<f64>,
+    /// Frames in which each vertex counts.
+    vertex_frames: Vec<u32>,
+    pairs: u64,
     /// Largest distance of each vertex and the frame it occurs in.
     vertex_max: Vec<(f64, usize)>,
     scratch: Vec<f64>,
@@ -186,6 +192,8 @@ impl ErrorAccumulator {
             distances: Quantiles::default(),
             per_pose: Vec::new(),
             vertex_squares: vec![0.0; vertices],
+            vertex_frames: vec![0; vertices],
+            pairs: 0,
             vertex_max: vec![(0.0, 0); vertices],
             scratch: Vec::with_capacity(vertices),
             within: None,
@@ -212,6 +220,20 @@ impl ErrorAccumulator {
     /// # Errors
     /// [`MeasureError`]; the frame is then left out altogether.
     pub fn add_frame(&mut self, label: &str, target: &[DVec3], prediction: &[DVec3]) -> Result<(), MeasureError> {
+        self.add_part(label, target, prediction, None)
+    }
+
+    /// Adds one frame whose target says something of some vertices, all of them without `counted`.
+    ///
+    /// # Errors
+    /// [`MeasureError`]; the frame is then left out altogether.
+    pub fn add_part(
+        &mut self,
+        label: &str,
+        target: &[DVec3],
+        prediction: &[DVec3],
+        counted: Option<&[bool]>,
+    ) -> Result<(), MeasureError> {
         let vertices = self.vertices();
         if target.len() != vertices || prediction.len() != vertices {
             let (targets, predictions) = (target.len(), prediction.len());
@@ -229,11 +251,13 @@ impl ErrorAccumulator {
         self.scratch.clear();
         let mut squares = 0.0;
         let (mut max, mut worst_vertex) = (0.0, 0);
-        for (vertex, (x, y)) in target.iter().zip(prediction).enumerate() {
+        let counts = |vertex: usize| counted.is_none_or(|counted| counted[vertex]);
+        for (vertex, (x, y)) in target.iter().zip(prediction).enumerate().filter(|(vertex, _)| counts(*vertex)) {
             let square = x.distance_squared(*y);
             let distance = square.sqrt();
             squares += square;
             self.vertex_squares[vertex] += square;
+            self.vertex_frames[vertex] += 1;
             if distance > max {
                 (max, worst_vertex) = (distance, vertex);
             }
@@ -243,14 +267,21 @@ impl ErrorAccumulator {
             self.scratch.push(distance);
         }
         self.squares += squares;
-        self.spread += spread(target);
+        self.spread += match counted {
+            None => spread(target),
+            Some(counted) => {
+                spread(&target.iter().zip(counted).filter(|(_, c)| **c).map(|(p, _)| *p).collect::<Vec<_>>())
+            }
+        };
+        let counted = self.scratch.len() as u64;
+        self.pairs += counted;
         self.distances.extend(&self.scratch);
         if let Some((bound, within)) = &mut self.within {
             let count = self.scratch.iter().filter(|distance| **distance <= *bound).count() as u64;
-            *within = within.joined(Within { count, of: vertices as u64 });
+            *within = within.joined(Within { count, of: counted });
         }
         let p95 = quantile(&mut self.scratch, 0.95).unwrap_or(0.0);
-        let rms = (squares / vertices.max(1) as f64).sqrt();
+        let rms = (squares / counted.max(1) as f64).sqrt();
         self.per_pose.push(PerPoseError { label: label.into(), rms, max, p95, worst_vertex });
         Ok(())
     }
@@ -262,13 +293,13 @@ impl ErrorAccumulator {
             return None;
         }
         let max = self.per_pose.iter().fold(0.0, |most: f64, pose| most.max(pose.max));
-        let difference = self.squares.sqrt();
+        let (difference, pairs) = (self.squares.sqrt(), self.pairs.max(1));
         let error = ErrorStats {
-            rms: (self.squares / (frames as f64 * vertices as f64)).sqrt(),
+            rms: (self.squares / pairs as f64).sqrt(),
             max,
-            p95: self.distances.at(0.95)?,
-            p999: self.distances.at(0.999)?,
-            e_rms: e_rms_of_radius(difference, frames, vertices, self.diagonal),
+            p95: self.distances.at(0.95).unwrap_or(0.0),
+            p999: self.distances.at(0.999).unwrap_or(0.0),
+            e_rms: e_rms_of_radius(difference, 1, pairs as usize, self.diagonal),
             distortion_percent: distortion_percent(difference, self.spread.sqrt()),
         };
         let mut order: Vec<usize> = (0..vertices).filter(|&v| self.vertex_max[v].0 > 0.0).collect();
@@ -280,9 +311,15 @@ impl ErrorAccumulator {
         Some(ErrorReport {
             error,
             worst_vertices: worst_vertices.collect(),
-            per_vertex_rms: self.vertex_squares.iter().map(|s| (s / frames as f64).sqrt()).collect(),
+            per_vertex_rms: self
+                .vertex_squares
+                .iter()
+                .zip(&self.vertex_frames)
+                .map(|(s, frames)| (s / f64::from((*frames).max(1))).sqrt())
+                .collect(),
             per_vertex_max: self.vertex_max.iter().map(|(max, _)| *max).collect(),
             within: self.within.map(|(_, within)| within),
+            pairs: self.pairs,
             per_pose: self.per_pose,
         })
     }

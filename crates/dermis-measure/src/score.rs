@@ -33,6 +33,8 @@ pub struct Scores {
 pub struct Totals {
     /// The poses.
     pub poses: usize,
+    /// The distances: one per pose and vertex, but of local sculpts those of touched vertices.
+    pub pairs: u64,
     /// The model's errors.
     pub error: ErrorStats,
     /// Those of the rig's own weights, if it has any.
@@ -124,7 +126,8 @@ impl<'a> Scoring<'a> {
         self
     }
 
-    /// Scores one more example; `given` is the base's position of every vertex, for models that need them.
+    /// Scores one more example, a local sculpt on the skin that it touched; `given` is the base's position of every vertex, for models
+    /// that need them.
     ///
     /// # Errors
     /// [`MeasureError::Example`] if its skin cannot be measured, [`MeasureError::NoGiven`] if such positions are missing.
@@ -139,11 +142,20 @@ impl<'a> Scoring<'a> {
         if trained && self.unseen.is_none() {
             self.unseen = Some((self.errors.clone(), self.baseline.as_ref().map(|(errors, _)| errors.clone())));
         }
+        let touched = match (&example.local, &mut self.baseline) {
+            (None, _) => None,
+            (Some(local), Some((_, runner))) if local.mask.is_none() && local.shown.is_none() => {
+                let shown = runner.run(&example.transforms, None).map_err(failed)?;
+                example.touched(rig.mesh().extent(), |v| example.positions[v] - shown[v])
+            }
+            (Some(_), _) => example.touched(rig.mesh().extent(), |_| DVec3::INFINITY),
+        };
+        let counted = touched.as_deref();
         let unseen = self.unseen.as_mut().filter(|_| !trained);
         let (unseen, unseen_baseline) = unseen.map_or((None, None), |(model, base)| (Some(model), base.as_mut()));
         let skin = self.runner.run(&example.transforms, given).map_err(failed)?;
         for errors in [&mut self.errors].into_iter().chain(unseen) {
-            errors.add_frame(&example.label, &example.positions, skin).map_err(failed)?;
+            errors.add_part(&example.label, &example.positions, skin, counted).map_err(failed)?;
         }
         let ratio = |posed: &[DVec3], rest: f64| volume(&rig.mesh().triangles, posed) / rest;
         let volume = self.rest_volume.map(|rest| (ratio(&example.positions, rest), ratio(skin, rest)));
@@ -161,7 +173,7 @@ impl<'a> Scoring<'a> {
         if let Some((errors, runner)) = &mut self.baseline {
             let skin = runner.run(&example.transforms, None).map_err(failed)?;
             for errors in [errors].into_iter().chain(unseen_baseline) {
-                errors.add_frame(&example.label, &example.positions, skin).map_err(failed)?;
+                errors.add_part(&example.label, &example.positions, skin, counted).map_err(failed)?;
             }
         }
         Ok(())
@@ -198,6 +210,7 @@ impl Totals {
     fn of(model: &ErrorReport, baseline: Option<&ErrorReport>) -> Self {
         Self {
             poses: model.per_pose.len(),
+            pairs: model.pairs,
             error: model.error,
             baseline: baseline.map(|b| b.error),
             within: model.within,
@@ -213,12 +226,13 @@ impl Totals {
     /// Errors of several sets of the same mesh; `None` of no set.
     fn joined(parts: &[Self]) -> Option<Self> {
         let poses = parts.iter().map(|part| part.poses).sum();
-        let error = joined_stats(parts.iter().map(|part| (part.error, part.poses)));
-        let baseline: Option<Vec<_>> = parts.iter().map(|part| Some((part.baseline?, part.poses))).collect();
+        let pairs = parts.iter().map(|part| part.pairs).sum();
+        let error = joined_stats(parts.iter().map(|part| (part.error, part.pairs)));
+        let baseline: Option<Vec<_>> = parts.iter().map(|part| Some((part.baseline?, part.pairs))).collect();
         let baseline = baseline.map(|parts| joined_stats(parts.iter().copied()));
         let within = parts.iter().map(|part| part.within);
         let within = within.reduce(|own, other| own.zip(other).map(|(own, other)| own.joined(other)))?;
-        Some(Self { poses, error, baseline, within })
+        Some(Self { poses, pairs, error, baseline, within })
     }
 }
 
@@ -255,6 +269,7 @@ impl Scores {
         if let Some(all) = all {
             self.model.error = all.error;
             self.model.within = all.within;
+            self.model.pairs = all.pairs;
         }
         if let (Some(own), Some(other)) = (&mut self.baseline, other.baseline) {
             own.error = all.and_then(|all| all.baseline).unwrap_or(own.error);
@@ -293,11 +308,11 @@ fn join_vertices(own: &mut [f64], other: &[f64], [mine, theirs]: [f64; 2]) {
     }
 }
 
-/// Errors of several sets of the same mesh: means weighted by poses, maxima of maxima and of percentiles.
-fn joined_stats(parts: impl Iterator<Item = (ErrorStats, usize)> + Clone) -> ErrorStats {
-    let poses: f64 = parts.clone().map(|p| p.1 as f64).sum();
+/// Errors of several sets of the same mesh: means weighted by distances, maxima of maxima and of percentiles.
+fn joined_stats(parts: impl Iterator<Item = (ErrorStats, u64)> + Clone) -> ErrorStats {
+    let pairs: f64 = parts.clone().map(|p| p.1 as f64).sum();
     let root_mean = |of: &dyn Fn(&ErrorStats) -> f64| {
-        (parts.clone().map(|(e, n)| of(&e).powi(2) * n as f64).sum::<f64>() / poses).sqrt()
+        (parts.clone().map(|(e, n)| of(&e).powi(2) * n as f64).sum::<f64>() / pairs.max(1.0)).sqrt()
     };
     let largest = |of: &dyn Fn(&ErrorStats) -> f64| parts.clone().map(|(e, _)| of(&e)).fold(0.0, f64::max);
     let all = |of: &dyn Fn(&ErrorStats) -> Option<f64>| parts.clone().all(|(e, _)| of(&e).is_some());

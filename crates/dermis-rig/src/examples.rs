@@ -29,6 +29,9 @@ pub struct LocalSculpt {
     pub shown: Option<Vec<DVec3>>,
 }
 
+/// A vertex was touched if it lies farther than this from what was shown, in rest diagonals.
+const TOUCHED: f64 = 1e-5;
+
 /// Examples that fit one rig.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExampleSet {
@@ -160,6 +163,21 @@ impl Example {
             Some(vertex) => Err(ExampleError::Shown { label: label(), vertex }),
             None => Ok(()),
         }
+    }
+
+    /// Returns whether each vertex was touched; `None` if all of the skin says how it is.
+    ///
+    /// - `length`: L, the rest diagonal: files round by less than a hundred-thousandth of it, and no artist sees it
+    /// - `offset`: how far a vertex lies from the skin that an artist was shown where the sculpt does not say it
+    pub fn touched(&self, length: f64, offset: impl Fn(usize) -> DVec3) -> Option<Vec<bool>> {
+        let moved = |offset: DVec3| offset.length() > TOUCHED * length;
+        Some(match self.local.as_ref()? {
+            LocalSculpt { mask: Some(mask), .. } => mask.clone(),
+            LocalSculpt { shown: Some(shown), .. } => {
+                self.positions.iter().zip(shown).map(|(p, b)| moved(*p - *b)).collect()
+            }
+            LocalSculpt { mask: None, shown: None } => (0..self.positions.len()).map(|v| moved(offset(v))).collect(),
+        })
     }
 
     /// How every bone is turned from the bind pose, seen from the first.

@@ -67,6 +67,11 @@ impl Mirror {
         found.into_iter().find(|(distance, _)| *distance <= least + EQUALLY_NEAR * length).map(|(_, mirror)| mirror)
     }
 
+    /// Whether some bone is another one's mirror image: a hinge in the plane has no left and right.
+    pub fn has_sides(&self) -> bool {
+        self.bones.iter().enumerate().any(|(bone, partner)| partner.get() != bone)
+    }
+
     /// The mirror image of a displacement.
     pub fn vector(&self, d: DVec3) -> DVec3 {
         d - self.normal * (2.0 * self.normal.dot(d))

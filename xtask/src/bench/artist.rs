@@ -1,7 +1,8 @@
 //! `cargo xtask bench loop [DIR] [--json OUT] [--steps N] [--method NAME]`: what local sculpts teach, step by step.
 //!
 //! Runs `dermis-bench artist`: a simulated artist looks at the model on frames of a motion, sculpts the true skin in
-//! a disc where the model is worst, and fits anew. Frames that the artist never saw score.
+//! a disc where the model is worst, and fits anew. Frames that the artist never saw score. A second row of every method has the
+//! discs that `dermis fit --sculpts` asked for, over the rig's own skin.
 //!
 //! On the bundled body without DIR, on the characters that DIR holds with it (`human_male/*.npz`, `fox/*.npz`,
 //! `quaternius_wolf/*.npz`).
@@ -103,11 +104,9 @@ fn print_table(title: &str, rows: &[Value]) {
     let steps: Vec<usize> =
         STEPS.into_iter().filter(|step| rows.iter().any(|row| row["step"] == *step as u64)).collect();
     let columns = steps.iter().map(|step| format!(" {step} ")).collect::<Vec<_>>().join("|");
-    println!(
-        "| {title}; shown outside a disc |{columns}| whole skin | worst step | sculpts missed by, mm: rms, most |"
-    );
+    println!("| {title}; discs chosen by |{columns}| whole skin | worst step | sculpts missed by, mm: rms, most |");
     println!("|---|{}---|---|---|", "---|".repeat(steps.len()));
-    let name = |row: &Value| (row["method"].to_string(), row["shown"].to_string());
+    let name = |row: &Value| (row["method"].to_string(), row["discs"].to_string());
     let mut groups: Vec<Vec<&Value>> = Vec::new();
     for row in rows {
         match groups.last_mut() {
@@ -126,7 +125,7 @@ fn print_table(title: &str, rows: &[Value]) {
         println!(
             "| {}; {} | {} | {:.3} | {:+.1} % | {:.3}, {:.2} |",
             first["method"].as_str().unwrap_or("–"),
-            first["shown"].as_str().unwrap_or("–"),
+            first["discs"].as_str().unwrap_or("–"),
             steps.iter().map(at).collect::<Vec<_>>().join(" | "),
             number(last, "whole"),
             100.0 * worst,

@@ -83,7 +83,7 @@ const FIT: &str = "fit body.glb --sculpts elbow_90.obj@12 knee.obj@27 arm_up.obj
 #[test]
 fn three_sculpts_become_named_shapes_with_drivers() {
     let (desk, _) = desk();
-    let fitted = desk.json(&format!("{FIT} -o body.dermis --json"));
+    let fitted = desk.json(&format!("{FIT} --method correctives -o body.dermis --json"));
     assert_eq!(fitted["method"], "correctives");
     assert_eq!(fitted["validation"], "not validated", "{}", fitted["verdict"]);
     let diagonal = number(&fitted, "diagonal");
@@ -109,11 +109,42 @@ fn three_sculpts_become_named_shapes_with_drivers() {
     assert!(["elbow_90", "knee", "arm_up"].iter().all(|name| inspected.contains(name)), "{inspected}");
 }
 
+/// Without a method the joint model meets every sculpt, teaches the other side, and leaves untouched skin as it was. What it left of
+/// them is a shape each, by name.
+#[test]
+fn every_sculpt_is_met_and_taught() {
+    let (desk, body) = desk();
+    let fitted = desk.json(&format!("{FIT} -o body.dermis --json"));
+    assert_eq!((&fitted["method"], &fitted["validation"]), (&json!("joint"), &json!("not validated")));
+    assert!(number(&fitted, "train.max") < 1e-6 * number(&fitted, "diagonal"), "{}", fitted["train"]);
+    let shapes = fitted["report"]["remembered"].as_array().unwrap();
+    let names: Vec<&str> = shapes.iter().map(|shape| shape["name"].as_str().unwrap()).collect();
+    assert_eq!(names[..3], ["elbow_90", "knee", "arm_up"]);
+    assert_eq!(names[3..], ["elbow_90.mirrored", "knee.mirrored", "arm_up.mirrored"]);
+    assert!(desk.good(&format!("{FIT} -o again.dermis")).out.contains("touched skin"));
+    // Shapes that joint coordinates drive come near it, and say so.
+    let drivers = desk.good("export drivers body.dermis -o hero.glb --table hero.json");
+    assert!((drivers.out + &drivers.err).contains("the model remembers 6 sculpts"));
+    desk.good("export shapes body.dermis --motion body.glb#exercise -o baked.glb");
+    desk.good("pose body.dermis --motion body.glb#exercise -o skins.npz");
+    let (skins, frames) = (contents(&desk, "skins.npz"), &body.exercise.frames);
+    let elsewhere = |v: usize, frame: usize| {
+        let p = skins.records[frame].positions.as_ref().unwrap()[v];
+        p.distance(body.skin(frame)[v])
+    };
+    let head = body.rig.skeleton().find("head").unwrap();
+    let of_head = |v: &usize| body.rig.weights().unwrap().of(*v).iter().all(|w| w.0 == head);
+    let heads: Vec<usize> = (0..body.rig.mesh().positions.len()).filter(of_head).collect();
+    assert!(heads.len() > 20);
+    let most = (0..frames.len()).flat_map(|f| heads.iter().map(move |&v| (v, f))).map(|(v, f)| elsewhere(v, f));
+    assert!(most.fold(0.0, f64::max) < 1e-6);
+}
+
 /// In the opposite direction, and beyond, a sculpt never shows backwards or more than whole.
 #[test]
 fn weights_of_sculpts_lie_between_nothing_and_all() {
     let (desk, body) = desk();
-    desk.good(&format!("{FIT} -o body.dermis"));
+    desk.good(&format!("{FIT} --method correctives -o body.dermis"));
     desk.good("export drivers body.dermis -o walk.glb --table hero.json --motion body.glb#exercise");
     let walk = dermis_workflow::load::load_rig(&desk.path("walk.glb")).unwrap();
     assert_eq!(walk.rig.mesh().positions.len(), body.rig.mesh().positions.len());
@@ -158,7 +189,11 @@ fn sculpts_name_their_poses() {
     // What the base shows already needs no shape.
     desk.put("plain.obj", body.obj(&body.skin(14)));
     let plain = desk.json("fit body.glb --sculpts elbow_90.obj@12 plain.obj@14 --poses body.glb#exercise --json");
-    assert_eq!(plain["report"]["correctives"].as_array().unwrap().len(), 1);
+    let names = |fitted: &Value| -> Vec<String> {
+        let shapes = fitted["report"]["remembered"].as_array().unwrap();
+        shapes.iter().map(|shape| shape["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&plain), ["elbow_90", "elbow_90.mirrored"]);
     assert!(plain["warnings"].to_string().contains("no shape is needed for plain"), "{}", plain["warnings"]);
 }
 
@@ -283,7 +318,7 @@ fn recipes_hold_sculpts() {
 #[test]
 fn few_examples_are_named() {
     let (desk, _) = desk();
-    let joint = desk.json(&format!("{FIT} --method joint --json"));
+    let joint = desk.json(&format!("{FIT} --set remember=0 --json"));
     assert!(joint["warnings"].to_string().contains("3 examples are few"), "{}", joint["warnings"]);
     let psd = desk.json(&format!("{FIT} --method psd -s 0 --json --folds 0"));
     let (said, left) = (psd["warnings"].to_string(), number(&psd, "train.max"));
@@ -295,7 +330,7 @@ fn few_examples_are_named() {
 fn play(reader: impl FnOnce(&Path, &Path) -> Value) {
     let (desk, body) = desk();
     // Three commands: a model, what an engine reads, and the engine's own reader.
-    desk.good(&format!("{FIT} -o hero.dermis"));
+    desk.good(&format!("{FIT} --method correctives -o hero.dermis"));
     desk.good("export drivers hero.dermis -o hero.glb --table hero.json");
     let skeleton = body.rig.skeleton();
     let world = |frame: &Frame| {

@@ -27,6 +27,9 @@
 //! the single precision in which shapes are stored. The offsets are rounded to single precision first, so that an
 //! application reads the same numbers.
 //!
+//! **A model that remembers sculpts** is regressed as a whole. Its gate and its layer are no linear function of z, so that the
+//! shapes come near its sculpts and meet none; the price is measured and a warning says so.
+//!
 //! The coordinates of a joint are read from the two bones alone: welding changes neither ([`Weld::apply`] keeps what a kept
 //! joint does), so a driver table needs no welds.
 //!
@@ -249,7 +252,8 @@ fn compile(
         Some(most) => linear.principal(&coordinates, most - 1).map_err(failed)?,
     };
     let made = shapes(rig, joints, &coordinates, driven, unseen);
-    let warnings = apart(rig.skeleton(), &joints.model.joints).into_iter().collect();
+    let remembered = joints.model.layer.as_ref().map(|layer| Warning::Remembered { sculpts: layer.count() });
+    let warnings = apart(rig.skeleton(), &joints.model.joints).into_iter().chain(remembered).collect();
     Ok(Compiled { linear, made, samples, warnings })
 }
 

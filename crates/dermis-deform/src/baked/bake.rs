@@ -2,8 +2,8 @@
 
 use super::bases::{BakedBase, BakedDeltaMush, NO_ANCHOR, Weights};
 use super::corrections::{
-    BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedRemainders, BakedShapes, BakedSharedTerm,
-    Coefficients, FreePart, padded,
+    BakedCorrection, BakedEnveloping, BakedJoints, BakedLayer, BakedPoseSpace, BakedRemainders, BakedShapes,
+    BakedSharedTerm, Coefficients, FreePart, padded,
 };
 use super::model::Baked;
 use crate::base::Base;
@@ -11,7 +11,8 @@ use crate::correction::Correction;
 use crate::deformer::Deformer;
 use crate::enveloping::Enveloping;
 use crate::joints::{Joints, SharedTerm};
-use crate::pose_space::{CompiledShapes, PoseSpace, Remainders};
+use crate::pose_space::{Carrier, CompiledShapes, PoseSpace, Remainders};
+use dermis_rig::Rows;
 use dermis_rig::glam::DVec3;
 use std::mem::take;
 
@@ -117,8 +118,15 @@ impl BakedEnveloping {
 impl BakedJoints {
     fn of(correction: &Joints) -> Self {
         let Joints { length, sigma, frame, joints, weld, .. } = correction;
-        let model = Joints::empty(*length, *sigma, *frame, joints.clone(), weld.clone());
+        let mut model = Joints::empty(*length, *sigma, *frame, joints.clone(), weld.clone());
+        let mut remembered = BakedLayer::default();
+        if let Some(layer) = &correction.layer {
+            let displacements = layer.displacements.iter().map(|e| e.as_vec3()).collect();
+            remembered = BakedLayer { terms: layer.terms.clone(), displacements };
+            model.layer = Some(layer.without_vertices());
+        }
         let mut made = Self::empty(model, &correction.weights);
+        made.layer = remembered;
         made.shared = correction.shared.map(BakedSharedTerm::of);
         made.limits = correction.shared_limits.iter().map(|&l| l as f32).collect();
         made.radii = correction.radii.iter().map(|&r| r as f32).collect();
@@ -136,6 +144,13 @@ impl BakedJoints {
         made.free = FreePart::new(counts, correction.terms.clone(), &Coefficients::Single(coefficients))
             .expect("the parts were checked in double precision");
         made
+    }
+}
+
+impl CompiledShapes {
+    /// The same shapes of no vertex.
+    pub fn without_vertices(&self) -> Self {
+        Self { carrier: Carrier::World, terms: Rows::default(), displacements: vec![], radii: vec![], ..self.clone() }
     }
 }
 

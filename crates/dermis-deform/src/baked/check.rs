@@ -1,7 +1,9 @@
 //! Whether the parts of a baked model belong together, and the bones that they read.
 
 use super::bases::{BakedBase, NO_ANCHOR, Weights};
-use super::corrections::{BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedShapes, Coefficients};
+use super::corrections::{
+    BakedCorrection, BakedEnveloping, BakedJoints, BakedLayer, BakedPoseSpace, BakedShapes, Coefficients,
+};
 use crate::parts::{DeformerError, beside, covers, covers_or_lacks, names, together};
 use crate::pose_size::BoneCount;
 use crate::pose_space::NO_GROUP;
@@ -70,7 +72,14 @@ impl BakedJoints {
         covers("shared terms", vertices, self.shared.len())?;
         covers_or_lacks("limits of the shared part", vertices, self.limits.len())?;
         let shared = self.shared.entries().iter().map(|term| term.bone as usize);
-        let read = together(BoneCount::naming(self.model.bones().chain(shared)), named(&self.anchors))?;
+        let mut read = together(BoneCount::naming(self.model.bones().chain(shared)), named(&self.anchors))?;
+        let BakedLayer { terms, displacements } = &self.layer;
+        if let Some(layer) = &self.model.layer {
+            covers("terms of the layer", vertices, terms.len())?;
+            names("terms of the layer", terms.entries().iter().map(|&shape| shape as usize), layer.count())?;
+            beside("displacements of the layer", displacements.len(), terms.entries().len())?;
+            read = together(read, layer.check_layer(0, 0)?)?;
+        }
         together(read, self.weights.check(vertices)?)
     }
 }

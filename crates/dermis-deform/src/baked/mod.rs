@@ -22,8 +22,8 @@ mod scratch;
 
 pub use bases::{BakedBase, BakedDeltaMush, NO_ANCHOR, Weights};
 pub use corrections::{
-    BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedRemainders, BakedShapes, BakedSharedTerm,
-    CoefficientPrecision, Coefficients, FreePart, padded,
+    BakedCorrection, BakedEnveloping, BakedJoints, BakedLayer, BakedPoseSpace, BakedRemainders, BakedShapes,
+    BakedSharedTerm, CoefficientPrecision, Coefficients, FreePart, padded,
 };
 pub use guarded::Guarded;
 pub use leaving::RoundedBone;

@@ -36,7 +36,7 @@ mod shapes;
 
 pub use coordinates::{Coordinates, JointPart, ROOM, coordinate, difference, square};
 pub use kernel::{Channel, Family, Joint, Kernel, KernelValues, unlimited};
-pub use shapes::{CompiledShapes, Window, window};
+pub use shapes::{CompiledShapes, Window, reach, window};
 
 use crate::base::Base;
 use crate::guard::project;

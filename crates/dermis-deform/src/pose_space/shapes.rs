@@ -42,6 +42,12 @@ pub fn window(square: f64) -> f64 {
     1.0 - t * t * (3.0 - 2.0 * t)
 }
 
+/// h from r²: one up to r = 1, zero from r = 5/4, and smooth between. How far a sculpt speaks for poses other than its own.
+pub fn reach(square: f64) -> f64 {
+    let t = (4.0 * (square.sqrt() - 1.0)).clamp(0.0, 1.0);
+    1.0 - t * t * (3.0 - 2.0 * t)
+}
+
 /// The correction in `f64`, the reference.
 #[derive(Clone, Debug)]
 pub struct CompiledShapes {
@@ -89,6 +95,14 @@ impl CompiledShapes {
         }
     }
 
+    /// h of every shape that has a window, from what the kernel found in a pose.
+    pub fn reaches<'a>(&'a self, pose: &'a KernelValues) -> impl Iterator<Item = f64> + 'a {
+        (0..self.kernel.groups()).flat_map(move |g| {
+            let own = self.regions[g] as usize..self.regions[g + 1] as usize;
+            self.windows.get(own).unwrap_or_default().iter().map(move |w| reach(self.kernel.apart(w, g, pose)))
+        })
+    }
+
     /// c of every shape in a pose.
     pub fn weights_in(&self, transforms: &BoneTransforms) -> Vec<f64> {
         let mut values = vec![0.0; self.kernel.values()];
@@ -126,8 +140,13 @@ impl CompiledShapes {
 impl Kernel {
     /// w of a shape of group `g` in the pose that was evaluated last with `pose`.
     pub fn window(&self, of: &Window, g: usize, pose: &KernelValues) -> f64 {
+        window(self.apart(of, g, pose))
+    }
+
+    /// r² of a window of group `g` in the pose that was evaluated last with `pose`.
+    fn apart(&self, of: &Window, g: usize, pose: &KernelValues) -> f64 {
         let centre = self.centres(g)[of.centre as usize];
         let joints = self.relevance_of(g).iter().zip(&of.relevance).filter(|(_, b)| **b > 0.0);
-        window(joints.map(|(&(j, _), b)| b * self.square_to(pose, centre, j)).sum())
+        joints.map(|(&(j, _), b)| b * self.square_to(pose, centre, j)).sum()
     }
 }

@@ -16,8 +16,8 @@
 use super::scene::Scene;
 use super::settings::{JointSettings, Prior};
 use super::whole::Choice;
-use super::{Form, stride};
-use crate::training::{FitError, Ticker, Training};
+use super::{Form, check, stride};
+use crate::training::{FitError, Progress, Ticker, Training};
 use dermis_rig::Influences;
 
 /// ϱ from which the calm default is taken, and up to which poses left out choose. Local sculpts of a body, a fox and a wolf give
@@ -30,6 +30,52 @@ const CALM_BETA: f64 = 1.0;
 /// sculpts a change of weights explains) and 0.97 (its flesh).
 const LEAST_GAIN: f64 = 0.95;
 
+/// What leaving sculpts out knows.
+struct Known {
+    /// ϱ.
+    share: f64,
+    /// λ of the calm default, and its β.
+    lambda: f64,
+    beta: f64,
+}
+
+impl Known {
+    fn of(
+        training: &Training<'_>,
+        weights: &Influences,
+        settings: &JointSettings,
+        ticker: &Ticker<'_>,
+    ) -> Result<Self, FitError> {
+        let stride = stride(training, settings);
+        let share = |beta: f64| {
+            let settings = JointSettings { untouched: 0.0, beta, ..settings.clone() };
+            let scene = Scene::new(training, weights, &settings, settings.mirror.as_ref())?;
+            let groups = scene.groups();
+            Ok::<_, FitError>((scene.left_out_share(&groups, stride, ticker)?, scene.calm(&groups, stride)))
+        };
+        let ((calm, lambda), (stated, _)) = (share(CALM_BETA)?, share(settings.beta)?);
+        let beta = if stated <= LEAST_GAIN * calm { settings.beta } else { CALM_BETA };
+        Ok(Self { share: calm.min(stated), lambda, beta })
+    }
+}
+
+/// Returns whether local sculpts predict each other well enough that leaving them out chooses.
+///
+/// # Errors
+/// As [`fit_joints`](super::fit_joints).
+pub fn sculpts_tell(
+    training: &Training<'_>,
+    weights: &Influences,
+    settings: &JointSettings,
+    progress: Progress<'_>,
+) -> Result<bool, FitError> {
+    check(training, weights, settings)?;
+    let included = training.grouped();
+    let training = &training.with(&included);
+    let ticker = Ticker::new(training.rest.len() as u64, progress);
+    Ok(Known::of(training, weights, settings, &ticker)?.share <= KNOWS)
+}
+
 /// Chooses λ, β and whether mirrored examples take part. With the calm default they do: nothing else is known of the other side.
 pub(super) fn choose(
     training: &Training<'_>,
@@ -37,17 +83,7 @@ pub(super) fn choose(
     settings: &JointSettings,
     ticker: &Ticker<'_>,
 ) -> Result<Form, FitError> {
-    let stride = stride(training, settings);
-    let of_touched = |beta: f64| JointSettings { untouched: 0.0, beta, ..settings.clone() };
-    let share = |beta: f64| {
-        let settings = of_touched(beta);
-        let scene = Scene::new(training, weights, &settings, settings.mirror.as_ref())?;
-        let groups = scene.groups();
-        Ok::<_, FitError>((scene.left_out_share(&groups, stride, ticker)?, scene.calm(&groups, stride)))
-    };
-    let ((calm, lambda), (stated, _)) = (share(CALM_BETA)?, share(settings.beta)?);
-    let beta = if stated <= LEAST_GAIN * calm { settings.beta } else { CALM_BETA };
-    let known = calm.min(stated);
+    let Known { share: known, lambda, beta } = Known::of(training, weights, settings, ticker)?;
     if known >= KNOWS_NOTHING {
         let choice = Choice { lambda, error: 0.0, sweep: vec![], vertices: 0 };
         let mirrored = settings.mirror.is_some();
@@ -60,7 +96,8 @@ pub(super) fn choose(
             other_sweep: vec![],
         });
     }
-    let mut form = Form::by_left_out(training, weights, &of_touched(settings.beta), ticker)?;
+    let of_touched = JointSettings { untouched: 0.0, ..settings.clone() };
+    let mut form = Form::by_left_out(training, weights, &of_touched, ticker)?;
     // 0 where poses left out choose, 1 at the calm default.
     let calm = ((known - KNOWS) / (KNOWS_NOTHING - KNOWS)).max(0.0);
     let between = |left_out: f64, prior: f64| (left_out.ln() * (1.0 - calm) + prior.ln() * calm).exp();

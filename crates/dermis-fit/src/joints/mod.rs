@@ -39,6 +39,7 @@ mod whole;
 pub(crate) use blocks::{BlockFit, Held};
 pub use blocks::{JointForm, SolvedVertex};
 pub use inducing::{joint_centre, pivots};
+pub use local::sculpts_tell;
 pub use settings::{
     CompositeSummary, JOINT_TOLERANCE, JointFit, JointReport, JointSettings, JointSummary, MIRROR_CORRELATION, Prior,
     SIGMA, SWEEP_VERTICES, UNTOUCHED,

@@ -24,7 +24,8 @@ pub enum BaseChoice {
     Dqs,
     /// Direct delta mush of the rig's weights, with so many smoothing steps; `None` takes those of least training error.
     DirectDeltaMush(Option<u32>),
-    /// Linear blend skinning or direct delta mush, whichever leaves the joint model less cross-validated error.
+    /// Linear blend skinning or direct delta mush, whichever leaves the joint model less cross-validated error; linear blend skinning
+    /// for local sculpts, which were made over it.
     Auto,
     /// The rest pose itself: rest shapes are learnt, for another program to deform.
     Rest,

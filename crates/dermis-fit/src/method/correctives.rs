@@ -199,8 +199,19 @@ fn warnings(own: &CorrectivesMethod, found: &CorrectivesReport) -> Vec<FitWarnin
 
 impl CorrectivesModelReport {
     fn new(found: &CorrectivesReport, rig: &Rig) -> Self {
+        Self {
+            correctives: found.shapes.iter().map(|shape| CorrectiveShape::new(shape, rig)).collect(),
+            without_shape: found.without.clone(),
+            groups: found.groups,
+            damped: found.damped,
+        }
+    }
+}
+
+impl CorrectiveShape {
+    pub(super) fn new(shape: &Corrective, rig: &Rig) -> Self {
         let name = |bone: dermis_rig::BoneIndex| rig.skeleton().names()[bone].clone();
-        let shape = |shape: &Corrective| CorrectiveShape {
+        Self {
             name: shape.name.clone(),
             joints: shape
                 .joints
@@ -221,12 +232,6 @@ impl CorrectivesModelReport {
             vertices: shape.vertices,
             largest: shape.largest,
             left: shape.left,
-        };
-        Self {
-            correctives: found.shapes.iter().map(shape).collect(),
-            without_shape: found.without.clone(),
-            groups: found.groups,
-            damped: found.damped,
         }
     }
 }

@@ -2,18 +2,20 @@
 
 use super::base::{BaseChoice, base_in_training};
 use super::composites::{self, COMPOSITES, CompositeChoice};
+use super::correctives::CorrectiveShape;
 use super::learnt::{Solved, SolvedBy};
 use super::mush::{self, Seen};
 use super::ridge::FoldsText;
 use super::settings::{
-    BASE, COEFFICIENTS, GUARD, MIRROR, Row, SIGMA, Setting, TOLERANCE, coefficients, number, switch, word,
+    BASE, COEFFICIENTS, GUARD, MIRROR, Row, SIGMA, Setting, TOLERANCE, coefficients, number, some, switch, word,
 };
 use super::{
     FitInput, FitReport, FitWarning, LEVERAGE_VERTICES, Learnt, MethodError, MethodReport, RidgeChoice, RidgePoint,
     chosen_by, few, ridge_by, short,
 };
-use crate::joints::{JointFit, JointReport, JointSettings, Prior, fit_joints, joint_leverages};
-use crate::mask::touched;
+use crate::joints::{JointFit, JointReport, JointSettings, Prior, fit_joints, joint_leverages, sculpts_tell};
+use crate::mask::{Masks, touched};
+use crate::psd::remember::{LayerReport, remember};
 use crate::training::{BasePoses, Progress, Training};
 use dermis_deform::Base;
 use dermis_deform::baked::CoefficientPrecision;
@@ -45,6 +47,9 @@ pub struct JointMethod {
     pub guard: bool,
     /// How the coefficients are stored.
     pub coefficients: CoefficientPrecision,
+    /// Strength of the layer in which the model remembers its sculpts; zero makes none. `None`: one where every example is a sculpt,
+    /// else zero.
+    pub remember: Option<f64>,
 }
 
 impl Default for JointMethod {
@@ -61,6 +66,7 @@ impl Default for JointMethod {
             untouched: settings.untouched,
             guard: settings.ball,
             coefficients: CoefficientPrecision::default(),
+            remember: None,
         }
     }
 }
@@ -84,6 +90,9 @@ pub struct JointModelReport {
     largest_leverage: f64,
     leverage_p99: f64,
     corrected_vertices: usize,
+    /// The sculpts that the model remembers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remembered: Vec<CorrectiveShape>,
 }
 
 /// The error that a λ leaves on poses left out.
@@ -157,6 +166,14 @@ const UNTOUCHED: Setting = Setting::new(
 )
 .range(0.0, 1.0)
 .expert();
+const REMEMBER: Setting = Setting::new(
+    "remember",
+    "N",
+    "1 for sculpts, 0 for examples",
+    "How much of what the model leaves of each sculpt it keeps beside it, as a shape with the sculpt's name: 1 meets every sculpt, 0 \
+     keeps nothing",
+)
+.range(0.0, 1.0);
 const SIDES: &str = "Every example teaches both sides of a rig with a left and a right; the joint model mirrors if that lowers the \
                      cross-validated error, and always with a stated lambda";
 
@@ -176,6 +193,7 @@ impl JointMethod {
         rows.push(Row::new(UNTOUCHED, number, |own| &mut own.untouched));
         rows.push(Row::new(GUARD, switch, |own| &mut own.guard));
         rows.push(Row::new(COEFFICIENTS, coefficients, |own| &mut own.coefficients));
+        rows.push(Row::new(REMEMBER, some(number), |own| &mut own.remember));
         rows
     }
 
@@ -185,26 +203,73 @@ impl JointMethod {
         INDUCING.check(self.inducing as f64)?;
         self.composites.check()?;
         UNTOUCHED.check(self.untouched)?;
+        self.remember.map_or(Ok(()), |strength| REMEMBER.check(strength))?;
         self.ridge.check()
     }
 
     pub(super) fn fit(&self, input: &FitInput<'_>, progress: Progress<'_>) -> Result<Learnt, MethodError> {
         let weights = input.weights()?;
         let mut settings = self.settings(input.rig, weights, input.examples.is_clip());
-        let bases = self.bases(&Seen::of(input)?, &settings, progress)?;
-        let chosen = bases.first().map_or(self.base, |&(base, _)| base);
+        if are_sculpts(input.examples) {
+            settings.mirror = settings.mirror.filter(Mirror::has_sides);
+        }
+        let own_skin = self.keeps_own_skin(input, &settings, progress)?;
+        let bases = if own_skin { vec![] } else { self.bases(&Seen::of(input)?, &settings, progress)? };
+        let stated = if own_skin { BaseChoice::Lbs } else { self.base };
+        let chosen = bases.first().map_or(stated, |&(base, _)| base);
         let mut base = chosen.of(input)?;
         let positions = base_in_training(&mut base, input)?;
         let training = input.training((&positions).into());
         let tried = self.composites(&training, &bases, weights, &mut settings, progress)?;
-        let fitted = fit_joints(&training, weights, &settings, progress)?;
+        let mut fitted = fit_joints(&training, weights, &settings, progress)?;
+        let strength = self.remember.unwrap_or(f64::from(u8::from(are_sculpts(input.examples))));
+        let mut layer = None;
+        if strength > 0.0 {
+            let mirror = settings.mirror.as_ref().filter(|_| fitted.report.mirrored);
+            layer = Some(remember(&training, &mut fitted.correction, strength, mirror, self.guard, progress)?);
+        }
         let bare = untouched(&training);
         let found = Found { base: chosen, bases, composites: tried, fitted };
         let mut learnt = self.learnt(base, found, settings, input, input.examples.len())?;
         if !bare.is_empty() {
             learnt.report.warnings.push(FitWarning::NothingSculpted { examples: bare });
         }
+        if let Some(layer) = layer {
+            learnt.report.settings.push(("remembered".into(), short(strength)));
+            Self::remembers(&mut learnt.report, layer, input.rig);
+        }
         Ok(learnt)
+    }
+
+    /// Adds the layer to the report.
+    fn remembers(report: &mut FitReport, layer: LayerReport, rig: &Rig) {
+        let apart = layer.apart.iter().map(|(first, second, apart)| FitWarning::SculptsApart {
+            first: first.clone(),
+            second: second.clone(),
+            apart: *apart,
+        });
+        report.warnings.extend(apart);
+        if let MethodReport::Joint(own) = &mut report.details {
+            own.remembered = layer.shapes.iter().map(|shape| CorrectiveShape::new(shape, rig)).collect();
+        }
+    }
+
+    /// Whether sculpts keep the rig's own skin as their base, over which they were made. Another one would move skin that nobody
+    /// touched, and nothing tells that it is better where sculpts do not predict each other.
+    fn keeps_own_skin(
+        &self,
+        input: &FitInput<'_>,
+        settings: &JointSettings,
+        progress: Progress<'_>,
+    ) -> Result<bool, MethodError> {
+        if self.base != BaseChoice::Auto || Masks::of(&input.training(BasePoses::NONE)).is_none() {
+            return Ok(false);
+        }
+        let positions = base_in_training(&mut BaseChoice::Lbs.of(input)?, input)?;
+        let training = input.training((&positions).into());
+        // The bar stays where it is: this is before the fit.
+        let still = |_: u64, _: u64| progress(0, 1);
+        Ok(!sculpts_tell(&training, input.weights()?, settings, &still)?)
     }
 
     /// The bases compared, if the choice is left to the examples.
@@ -254,7 +319,8 @@ impl JointMethod {
     ) -> Result<Learnt, MethodError> {
         let Found { base: chosen, bases, composites, fitted } = found;
         let mut report = self.report(&settings, &fitted.report, (chosen, bases), composites, input.rig);
-        if report.has_evidence() || fitted.report.prior == Some(Prior::Calm) {
+        let meets = fitted.correction.layer.is_some();
+        if !meets && (report.has_evidence() || fitted.report.prior == Some(Prior::Calm)) {
             report.warnings.extend(few(examples));
         }
         let mirrored = fitted.report.mirrored;
@@ -323,7 +389,11 @@ impl JointMethod {
             0.0 => "none".into(),
             eta => format!("{}, of factor {eta}", found.composites.len()),
         };
-        report.settings.push(("base".into(), format!("{base}{}", chosen_by(stated.0))));
+        let because = match stated.0 && self.base == BaseChoice::Auto {
+            true => " (over which the sculpts were made)",
+            false => chosen_by(stated.0),
+        };
+        report.settings.push(("base".into(), format!("{base}{because}")));
         report.settings.push(("composite joints".into(), format!("{composites}{}", chosen_by(stated.1))));
         report.settings.extend([
             ("frame".into(), format!("{:?}", settings.frame).to_lowercase()),
@@ -357,6 +427,11 @@ impl JointMethod {
         report.ridge = Some(found.lambda);
         report
     }
+}
+
+/// Whether all examples are sculpts.
+fn are_sculpts(examples: &ExampleSet) -> bool {
+    !examples.examples().is_empty() && examples.examples().iter().all(|example| example.local.is_some())
 }
 
 /// The local sculpts that touch no vertex.
@@ -472,6 +547,7 @@ impl JointModelReport {
             largest_leverage: report.largest_leverage,
             leverage_p99: report.leverage_p99,
             corrected_vertices: report.corrected,
+            remembered: vec![],
         }
     }
 }

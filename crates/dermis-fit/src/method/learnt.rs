@@ -275,6 +275,15 @@ pub enum FitWarning {
         /// Where.
         vertex: usize,
     },
+    /// Sculpts that ask for different skin in one pose, as the joints that drive them see it.
+    SculptsApart {
+        /// The name of one.
+        first: String,
+        /// The name of the other.
+        second: String,
+        /// How far they are apart, at most, metres.
+        apart: f64,
+    },
     /// Contradictions that are not listed.
     FurtherContradictions {
         /// How many.
@@ -641,6 +650,12 @@ impl fmt::Display for FitWarning {
             Self::SculptsDisagree { earlier, later, apart, vertex } => write!(
                 f,
                 "the sculpts \"{earlier}\" and \"{later}\" ask for different skin in one pose: up to {} m apart (vertex {vertex})",
+                short(*apart)
+            ),
+            Self::SculptsApart { first, second, apart } => write!(
+                f,
+                "the sculpts \"{first}\" and \"{second}\" ask for skin up to {} m apart, but the joints that drive them do not tell their \
+                 poses apart; the model keeps the mean",
                 short(*apart)
             ),
             Self::FurtherContradictions { pairs } => write!(f, "{pairs} more pairs of examples contradict each other"),

@@ -70,6 +70,9 @@ impl<'a> Passes<'a> {
         if own.base == BaseChoice::Given {
             return refused("a base of given positions".into());
         }
+        if own.remember.is_some_and(|strength| strength > 0.0) {
+            return refused("a model that remembers its sculpts (remember=0 keeps none)".into());
+        }
         let (rig, weights) = (input.rig, input.weights()?);
         let (share, examples, is_clip) = (Share::default(), vec![], false);
         Ok(Self { rig, method: own, weights, block_bytes, share, examples, is_clip, pass: Pass::Poses })

@@ -56,7 +56,7 @@ const NEAR: f64 = 0.02;
 /// Displacements of two sculpts at a vertex, in rest diagonals, beyond which they are compared with each other.
 const SHARED: f64 = 1e-4;
 /// Poses of a group, in its σ, that are one: as files round.
-const ALIKE: f64 = 1e-6;
+pub(super) const ALIKE: f64 = 1e-6;
 
 /// What of a joint's rotation drives sculpts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -281,13 +281,13 @@ pub fn fit_correctives(
 }
 
 /// A sculpt with the joints that drive it.
-struct Sculpt {
+pub(super) struct Sculpt {
     /// Among the examples and their mirror images.
-    example: u32,
+    pub example: u32,
     /// The vertices that it moves.
-    moved: Vec<(u32, DVec3)>,
+    pub moved: Vec<(u32, DVec3)>,
     /// Joints, and channels counted after them.
-    drivers: Vec<u32>,
+    pub drivers: Vec<u32>,
 }
 
 /// The labels of the examples, with a number where one occurs again.
@@ -307,7 +307,7 @@ pub(super) fn unique(name: &str, taken: &[String]) -> String {
 }
 
 /// The joints and channels that drive a sculpt: none if nothing moved in its pose.
-fn drivers(space: &Space<'_>, weights: &Influences, s: usize, moved: &[(u32, DVec3)]) -> Vec<u32> {
+pub(super) fn drivers(space: &Space<'_>, weights: &Influences, s: usize, moved: &[(u32, DVec3)]) -> Vec<u32> {
     let count = space.joints.len();
     let turned: Vec<f64> = (0..count + space.channels.len()).map(|j| space.square_of(j, s as u32, None)).collect();
     let total: f64 = moved.iter().map(|(_, d)| d.length_squared()).sum();
@@ -360,15 +360,15 @@ fn groups(sculpts: &[Sculpt], shared: f64) -> Vec<Vec<usize>> {
 }
 
 /// Sculpts that are compared with each other.
-struct Group<'a> {
-    sculpts: Vec<&'a Sculpt>,
-    /// The joints and channels of all of them, each with one over σ².
-    relevance: Vec<(u32, f64)>,
-    sigma: f64,
+pub(super) struct Group<'a> {
+    pub sculpts: Vec<&'a Sculpt>,
+    /// The joints and channels that compare poses, each with its share over σ².
+    pub relevance: Vec<(u32, f64)>,
+    pub sigma: f64,
     /// The first example of each distinct pose, those that the base shows already among them: there every weight is zero.
-    centres: Vec<u32>,
+    pub centres: Vec<u32>,
     /// The examples in each of these poses.
-    merged: Vec<Vec<u32>>,
+    pub merged: Vec<Vec<u32>>,
 }
 
 impl<'a> Group<'a> {
@@ -402,7 +402,7 @@ impl<'a> Group<'a> {
     }
 
     /// (K + ρ)⁻¹ of the centres: column r makes a weight that is one at centre r and zero at the others.
-    fn cardinal(&self, space: &Space<'_>, family: Family) -> Result<Mat<f64>, FitError> {
+    pub fn cardinal(&self, space: &Space<'_>, family: Family) -> Result<Mat<f64>, FitError> {
         let squares =
             |s: u32, t: Option<u32>| self.relevance.iter().map(move |&(j, a)| a * space.square_of(j as usize, s, t));
         let centres = &self.centres;
@@ -425,7 +425,7 @@ impl<'a> Group<'a> {
     }
 
     /// The joints of the group with their angles in the pose of example `s`, and its channels.
-    fn drivers(&self, space: &Space<'_>, s: usize, pose: &BoneTransforms) -> (Vec<Driving>, Vec<String>) {
+    pub fn drivers(&self, space: &Space<'_>, s: usize, pose: &BoneTransforms) -> (Vec<Driving>, Vec<String>) {
         let (joints, channels): (Vec<usize>, Vec<usize>) =
             self.relevance.iter().map(|r| r.0 as usize).partition(|&j| j < space.joints.len());
         let turned = |j: usize| {

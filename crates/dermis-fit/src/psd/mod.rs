@@ -40,6 +40,7 @@ pub mod compile;
 pub mod correctives;
 mod displacements;
 pub mod eigenskin;
+pub mod remember;
 
 mod regress;
 mod space;

@@ -6,9 +6,10 @@ use dermis_deform::{Base, Deformer, Enveloping, lbs};
 use dermis_fit::maps::{MapSettings, from_weights};
 use dermis_fit::mwe::{Centring, RidgeMode, RowChoice, Strength};
 use dermis_fit::{Mwe, MweSettings, Training, fit_mwe, silent};
-use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneTransforms, Example, Influences, Rig};
+use dermis_rig::glam::{DAffine3, DVec3};
+use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Mesh, Rig, Skeleton};
 use dermis_testkit::{Arm, ArmPose};
+use std::f64::consts::PI;
 
 /// Everything a fit needs.
 #[derive(Clone)]
@@ -130,4 +131,34 @@ pub fn plain(rows: RowChoice, s: f64) -> MweSettings {
     settings.centring = Centring::Rest;
     settings.ridge = RidgeMode::Absolute;
     settings
+}
+
+/// Two tubes, left and right of x = 0, each on a bone of its own that hangs on a common root.
+pub fn pair_of_tubes() -> Rig {
+    let mut positions = Vec::new();
+    for side in [-1.0, 1.0] {
+        for ring in 0..5 {
+            for corner in 0..6 {
+                let angle = f64::from(corner) * PI / 3.0;
+                positions.push(DVec3::new(
+                    side * (0.1 + 0.1 * f64::from(ring)),
+                    0.05 * angle.cos(),
+                    0.04 * angle.sin() + 0.01 * f64::from(corner % 2),
+                ));
+            }
+        }
+    }
+    let share = |p: &DVec3| ((p.x.abs() - 0.1) / 0.4).clamp(0.0, 1.0);
+    let rows = positions.iter().map(|p| {
+        let bone = BoneIndex::new(if p.x < 0.0 { 1 } else { 2 });
+        vec![(BoneIndex::new(0), 1.0 - share(p)), (bone, share(p))].into_iter().filter(|w| w.1 > 0.0).collect()
+    });
+    let weights = Influences::from_rows(rows).unwrap();
+    let bind = [0.0, -0.2, 0.2].map(|x| DAffine3::from_translation(DVec3::X * x)).to_vec();
+    let parents = vec![None, Some(BoneIndex::new(0)), Some(BoneIndex::new(0))];
+    let skeleton = Skeleton::new(["root", "left", "right"].map(String::from).to_vec(), parents, bind).unwrap();
+    let triangles = (0..10u32).flat_map(|r| (0..4).map(move |c| [6 * r, 6 * r + c + 1, 6 * r + c + 2]));
+    let triangles = triangles.filter(|t| t[2] < 60).collect();
+    let mesh = Mesh { positions, triangles, ..Mesh::default() };
+    Rig::new(mesh, skeleton, Some(weights)).unwrap().named("pair")
 }

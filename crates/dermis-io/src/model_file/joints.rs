@@ -1,5 +1,6 @@
 //! Joint models in a model file.
 
+use super::pose_space::{StoredPoseSpace, read_layer, write_layer};
 use super::{Reader, Stored, Tensors, damaged, positive, read_coefficients, write_coefficients};
 use crate::contents::ReadError;
 use dermis_deform::baked::{BakedJoints, BakedSharedTerm, FreePart, padded};
@@ -15,6 +16,9 @@ use std::borrow::Cow;
 pub(super) struct StoredJoints {
     sigma: f64,
     frame: String,
+    /// The sculpts that the model remembers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    layer: Option<StoredPoseSpace>,
 }
 
 /// Frames of the joint model by name.
@@ -22,7 +26,7 @@ const FRAMES: [(&str, CorrectionFrame); 3] =
     [("anchor", CorrectionFrame::Anchor), ("rest", CorrectionFrame::Rest), ("blend", CorrectionFrame::Blend)];
 
 /// The arrays of a correction, and what it holds beside them.
-pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedJoints) -> StoredJoints {
+pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedJoints, rig: &Rig) -> StoredJoints {
     let joints = &c.model.joints;
     let bones = joints.iter().flat_map(|j| [j.from.get() as u32, j.to.get() as u32]);
     t.u32("joints.bones", &[joints.len(), 2], bones);
@@ -45,7 +49,8 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedJoints) -> StoredJoints
     t.f32("shared.limits", &[c.limits.len()], c.limits.iter().copied());
     t.f32("correction.radii", &[c.radii.len()], c.radii.iter().copied());
     let frame = FRAMES.iter().find(|(_, frame)| *frame == c.model.frame).map_or("", |(name, _)| name);
-    StoredJoints { sigma: c.model.sigma, frame: frame.into() }
+    let layer = c.model.layer.as_ref().map(|shapes| write_layer(t, shapes, &c.layer, rig));
+    StoredJoints { sigma: c.model.sigma, frame: frame.into(), layer }
 }
 
 /// A correction from its arrays.
@@ -108,6 +113,10 @@ pub(super) fn read(
     let weld = Weld { links: links.chunks_exact(3).map(link).collect() };
     let model = Joints::empty(length, joints.sigma, frame, all, weld);
     let mut made = BakedJoints::empty(model, weights);
+    if let Some(stored) = &joints.layer {
+        let (shapes, layer) = read_layer(r, rig, stored)?;
+        (made.model.layer, made.layer) = (Some(shapes), layer);
+    }
     let terms = r.rows("correction.offsets", vertices, r.indices("correction.terms", 1, count)?)?;
     let coefficients = read_coefficients(r, 1, vertices)?;
     let counts = || counts.iter().map(|&count| count as usize);

@@ -41,9 +41,9 @@ use std::io::{Cursor, Read, Seek, Write};
 /// channels of pose-space deformation; shapes; rotational regression. 4: coefficients of 16 bits. 5: a base of stacked deformers.
 /// 6: shapes with names and bounded weights. 7: a base of direct delta
 /// mush; features of enveloping seen from a point.
-/// 9: windows of shapes; joints of whose rotation a part is read.
+/// 9: windows of shapes; joints of whose rotation a part is read. 10: joint models that remember sculpts.
 /// Programs that know nothing of materials pass over the arrays and header fields that carry them.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 /// What a model file holds: a deformer with its rig, and where both come from.
 ///
@@ -288,7 +288,7 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
             rows = Some(enveloping::write(&mut t, c, rig));
             origin = Some(c.shared.origin.to_array()).filter(|o| *o != [0.0; 3]);
         }
-        Some(BakedCorrection::Joints(c)) => joints = Some(joints::write(&mut t, c)),
+        Some(BakedCorrection::Joints(c)) => joints = Some(joints::write(&mut t, c, rig)),
         Some(BakedCorrection::PoseSpace(c)) => pose_space = Some(pose_space::write(&mut t, c, rig)),
         Some(BakedCorrection::Shapes(c)) => shapes = Some(pose_space::write_shapes(&mut t, c, rig)),
         None => {}

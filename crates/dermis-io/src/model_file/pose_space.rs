@@ -2,7 +2,7 @@
 
 use super::{Reader, Tensors, damaged, positive};
 use crate::contents::ReadError;
-use dermis_deform::baked::{BakedPoseSpace, BakedRemainders, BakedShapes};
+use dermis_deform::baked::{BakedLayer, BakedPoseSpace, BakedRemainders, BakedShapes};
 use dermis_deform::guard::Weld;
 use dermis_deform::pose_space::{
     Carrier, Channel, CompiledShapes, Coordinates, Family, Joint, JointPart, Kernel, NO_GROUP, ROOM, Window,
@@ -73,12 +73,30 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedPoseSpace, rig: &Rig) -
 
 /// The arrays of shapes, and what they hold beside them.
 pub(super) fn write_shapes<'a>(t: &mut Tensors<'a>, c: &'a BakedShapes, rig: &Rig) -> StoredPoseSpace {
-    let model = &c.model;
+    t.f32("pose_space.radii", &[c.radii.len()], c.radii.iter().copied());
+    write_terms(t, &c.model, (&c.model.terms, &c.displacements), rig)
+}
+
+/// The arrays of a joint model's layer, and what it holds beside them.
+pub(super) fn write_layer<'a>(
+    t: &mut Tensors<'a>,
+    model: &'a CompiledShapes,
+    layer: &'a BakedLayer,
+    rig: &Rig,
+) -> StoredPoseSpace {
+    write_terms(t, model, (&layer.terms, &layer.displacements), rig)
+}
+
+fn write_terms<'a>(
+    t: &mut Tensors<'a>,
+    model: &'a CompiledShapes,
+    (terms, displacements): (&'a Rows<u32>, &'a [Vec3]),
+    rig: &Rig,
+) -> StoredPoseSpace {
     t.u32("shapes.regions", &[model.regions.len()], model.regions.iter().copied());
     t.f64("shapes.coefficients", &[model.coefficients.len()], model.coefficients.iter().copied());
-    t.rows(("shapes.offsets", "shapes.terms"), &model.terms);
-    t.f32("shapes.displacements", &[c.displacements.len(), 3], c.displacements.iter().flat_map(|u| u.to_array()));
-    t.f32("pose_space.radii", &[c.radii.len()], c.radii.iter().copied());
+    t.rows(("shapes.offsets", "shapes.terms"), terms);
+    t.f32("shapes.displacements", &[displacements.len(), 3], displacements.iter().flat_map(|u| u.to_array()));
     if !model.windows.is_empty() {
         t.u32("shapes.window_centres", &[model.windows.len()], model.windows.iter().map(|w| w.centre));
         let relevance = || model.windows.iter().flat_map(|w| w.relevance.iter().copied());
@@ -175,6 +193,22 @@ pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -> Resul
 
 /// Shapes from their arrays.
 pub(super) fn read_shapes(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -> Result<BakedShapes, ReadError> {
+    let (model, displacements) = read_terms(r, rig, stored)?;
+    Ok(BakedShapes { model, displacements, radii: radii(r, rig.mesh().positions.len())? })
+}
+
+/// A joint model's layer from its arrays: its shapes, and what vertices have of them.
+pub(super) fn read_layer(
+    r: &Reader<'_>,
+    rig: &Rig,
+    stored: &StoredPoseSpace,
+) -> Result<(CompiledShapes, BakedLayer), ReadError> {
+    let (model, displacements) = read_terms(r, rig, stored)?;
+    let terms = model.terms.clone();
+    Ok((model.without_vertices(), BakedLayer { terms, displacements }))
+}
+
+fn read_terms(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -> Result<(CompiledShapes, Vec<Vec3>), ReadError> {
     let vertices = rig.mesh().positions.len();
     let (kernel, carrier) = read_kernel(r, rig, stored)?;
     let displacements: Vec<Vec3> = r.f32("shapes.displacements", 3)?.chunks_exact(3).map(Vec3::from_slice).collect();
@@ -204,7 +238,6 @@ pub(super) fn read_shapes(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -
         true => read_windows(r, &kernel, &regions)?,
         false => vec![],
     };
-    let (none, radii) = (vec![], radii(r, vertices)?);
     let model = CompiledShapes {
         kernel,
         regions,
@@ -212,12 +245,12 @@ pub(super) fn read_shapes(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -
         carrier,
         terms,
         displacements: vec![],
-        radii: none,
+        radii: vec![],
         names,
         clamp,
         windows,
     };
-    Ok(BakedShapes { model, displacements, radii })
+    Ok((model, displacements))
 }
 
 /// The windows of shapes, region after region.

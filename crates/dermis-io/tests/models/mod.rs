@@ -1,6 +1,6 @@
 //! Small models of every kind, made up: three bones along x, a box around them.
 
-use dermis_deform::baked::{BakedCorrection, CoefficientPrecision};
+use dermis_deform::baked::{BakedCorrection, BakedLayer, CoefficientPrecision};
 use dermis_deform::base::AnimationSpace;
 use dermis_deform::enveloping::{Enveloping, Pair};
 use dermis_deform::guard::Weld;
@@ -385,11 +385,28 @@ pub fn joint_model(base: &str, frame: CorrectionFrame, guard: Guard) -> ModelFil
         shared,
         shared_limits: if guarded { (0..12).map(|v| 0.5 + 0.25 * f64::from(v)).collect() } else { vec![] },
         radii: if guarded { (0..12).map(|v| 0.02 * f64::from(v)).collect() } else { vec![] },
+        layer: None,
     };
     let base = base_of(base, weights, made.rig());
     let baked = Deformer::new(made.rig().mesh().positions.clone(), base, Some(correction.into())).unwrap().bake();
     made.model = made.model.with_baked(baked).unwrap();
     made.header.method = "joint".into();
+    made
+}
+
+/// A joint model whose layer is the shapes with windows.
+fn remembering_joints() -> ModelFile {
+    let shapes = windowed_shapes();
+    let Some(BakedCorrection::Shapes(shapes)) = shapes.baked().correction() else { panic!("no shapes") };
+    let layer = CompiledShapes { carrier: Carrier::World, radii: vec![], ..shapes.widened() };
+    let mut made = joint_model("lbs", CorrectionFrame::Blend, Guard::On);
+    let Some(BakedCorrection::Joints(joints)) = made.baked().correction() else { panic!("no joint model") };
+    let mut joints = (**joints).clone();
+    let displacements = layer.displacements.iter().map(|e| e.as_vec3()).collect();
+    joints.layer = BakedLayer { terms: layer.terms.clone(), displacements };
+    joints.model.layer = Some(layer.without_vertices());
+    let baked = made.baked().clone().with_correction(Some(BakedCorrection::Joints(Box::new(joints)))).unwrap();
+    made.model = made.model.with_baked(baked).unwrap();
     made
 }
 
@@ -409,6 +426,7 @@ pub fn tiny(base: &str) -> ModelFile {
         "shapes" => shapes(&[], None),
         "named-shapes" => shapes(&["a", "b", "c"], Some([0.0, 1.0])),
         "windowed-shapes" => windowed_shapes(),
+        "remembering-joints" => remembering_joints(),
         "joints" => joint_model("lbs", CorrectionFrame::Anchor, Guard::On),
         base => model(base, Some(EnvelopingForm::Full), Guard::On),
     }

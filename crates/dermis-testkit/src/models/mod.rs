@@ -9,7 +9,7 @@ mod poses;
 pub use bases::{bases, stack, strip};
 pub use enveloping::{anchor, enveloping, reads_world};
 pub use joints::joints;
-pub use pose_space::{FLEX, pose_space, shapes};
+pub use pose_space::{FLEX, layer, pose_space, shapes};
 pub use poses::{given, poses};
 
 use crate::{Random, Tree};
@@ -74,6 +74,13 @@ pub fn corrections(tree: &Tree, random: &mut Random) -> Vec<(String, Correction)
             made.push((format!("{guard} pose space by {name}"), pose_space.into()));
             made.push((format!("{guard} shapes by {name}"), shapes(tree, carrier, guarded, random).into()));
         }
+    }
+    for (frame, guarded) in
+        [(CorrectionFrame::Anchor, true), (CorrectionFrame::Rest, true), (CorrectionFrame::Blend, false)]
+    {
+        let mut remembering = joints(tree, frame, guarded, random);
+        remembering.layer = Some(layer(tree, random));
+        made.push((format!("joints in {frame:?} that remember shapes"), remembering.into()));
     }
     made
 }

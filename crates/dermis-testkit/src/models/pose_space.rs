@@ -83,6 +83,21 @@ pub fn pose_space(tree: &Tree, carrier: Carrier, guarded: bool, random: &mut Ran
     PoseSpace { kernel, carrier, groups, weights, remainders, radii: radii(tree, guarded, random) }
 }
 
+/// A joint model's layer: shapes with windows on vertices that have influences.
+pub fn layer(tree: &Tree, random: &mut Random) -> CompiledShapes {
+    let mut made = shapes(tree, Carrier::Base, true, random);
+    made.carrier = Carrier::World;
+    made.radii.clear();
+    let (mut terms, mut displacements) = (Rows::default(), vec![]);
+    for (v, row) in tree.weights().rows().enumerate() {
+        let own = if row.is_empty() { 0..0 } else { made.terms.range(v) };
+        terms.push(made.terms.entries()[own.clone()].iter().copied()).expect(FEW);
+        displacements.extend_from_slice(&made.displacements[own]);
+    }
+    (made.terms, made.displacements) = (terms, displacements);
+    made
+}
+
 /// Shapes of two regions.
 pub fn shapes(tree: &Tree, carrier: Carrier, guarded: bool, random: &mut Random) -> CompiledShapes {
     let kernel = kernel(tree, &carrier, guarded, random);

@@ -168,7 +168,10 @@ impl<T: Stored> EightKernel for Chunks<'_, T> {
         let anchors = self.anchors.as_chunks::<EIGHT>().0;
         for (at, out) in out.as_chunks_mut::<EIGHT>().0.iter_mut().enumerate() {
             let v = first + at * EIGHT;
-            let free = job.free.sums(e, v, &pose.z);
+            let mut free = job.free.sums(e, v, &pose.z);
+            if c.model.layer.is_some() {
+                free = remembered(e, c, v, pose, free);
+            }
             let rest = e.split(numbers(&rests[at]));
             let zero = e.splat(0.0);
             let (mut linear, mut blend) = ([[zero; 3]; 3], [zero; 3]);
@@ -219,6 +222,23 @@ impl<T: Stored> EightKernel for Chunks<'_, T> {
             *held += settle_eight(e, delta, radii.get(at), behind, out);
         }
     }
+}
+
+/// The free parts of eight vertices from `v` on, gated, with the shapes of the layer.
+#[inline(always)]
+fn remembered<E: Eight>(e: E, c: &BakedJoints, v: usize, pose: &JointsScratch, free: [E::Lanes; 3]) -> [E::Lanes; 3] {
+    let (mut gates, mut sums) = ([1.0f32; EIGHT], [[0.0f32; EIGHT]; 3]);
+    for (lane, v) in (v..c.layer.terms.len().min(v + EIGHT)).enumerate() {
+        let (gate, sum) = c.layer.of_vertex(v, pose);
+        gates[lane] = gate;
+        (0..3).for_each(|axis| sums[axis][lane] = sum[axis]);
+    }
+    let (gates, [x, y, z]) = (e.lanes(gates), sums);
+    [
+        e.mul_add(free[0], gates, e.lanes(x)),
+        e.mul_add(free[1], gates, e.lanes(y)),
+        e.mul_add(free[2], gates, e.lanes(z)),
+    ]
 }
 
 /// The rotations of blended quaternions; where a blend has no direction, that of the anchor, which is the first influence.

@@ -7,7 +7,8 @@ use super::joint_lanes::{JointChunks, SharedLines};
 use super::settle::settle_one;
 use crate::baked::bases::{NO_ANCHOR, Weights, moved};
 use crate::baked::lanes::{Columns, DualQuaternion, FEW};
-use crate::joints::{CorrectionFrame, Joints};
+use crate::joints::{CorrectionFrame, Joints, gate};
+use crate::pose_space::CompiledShapes;
 use dermis_rig::glam::{Affine3A, DAffine3, DVec3, Mat3, Mat3A, Quat, Vec3, Vec3A, Vec4};
 use dermis_rig::{BoneTransforms, Influences, Rows};
 use std::iter::repeat_n;
@@ -32,8 +33,31 @@ pub struct BakedJoints {
     pub limits: Vec<f32>,
     /// Radii of the guard; empty without it.
     pub radii: Vec<f32>,
+    /// What the layer of `model` has of vertices, if it has one.
+    pub layer: BakedLayer,
     /// The shared part as evaluation reads it; made when a model is put together.
     pub(in crate::baked) lines: SharedLines,
+}
+
+/// The shapes of every vertex in the layer of a joint model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BakedLayer {
+    /// The shape of each term.
+    pub terms: Rows<u32>,
+    /// e of each term, metres, in the frame of the vertex.
+    pub displacements: Vec<Vec3>,
+}
+
+impl BakedLayer {
+    /// g and Σ w e of a vertex; one and zero where it has no shape.
+    #[inline]
+    pub(super) fn of_vertex(&self, v: usize, pose: &JointsScratch) -> (f32, Vec3) {
+        let range = self.terms.range(v);
+        let terms = &self.terms.entries()[range.clone()];
+        let gate = gate(terms.iter().map(|&shape| pose.pose.reaches[shape as usize])) as f32;
+        let sum = terms.iter().zip(&self.displacements[range]);
+        (gate, sum.fold(Vec3::ZERO, |sum, (&shape, e)| sum + *e * pose.shapes[shape as usize]))
+    }
 }
 
 /// The shared part of one vertex and bone.
@@ -60,6 +84,8 @@ pub(in crate::baked) struct JointsScratch {
     /// Empty when nothing is welded.
     pub(in crate::baked) turns: Vec<Mat3>,
     pub(in crate::baked) quaternions: Vec<Vec4>,
+    /// w of every shape of the layer.
+    shapes: Vec<f32>,
     /// The same for eight vertices side by side: bones, their turns as quaternions, and the welded ones' turns back with the
     /// identity after them.
     pub(super) columns: Vec<Columns>,
@@ -87,6 +113,7 @@ impl BakedJoints {
             shared: Rows::default(),
             limits: vec![],
             radii: vec![],
+            layer: BakedLayer::default(),
             lines: SharedLines::default(),
         }
     }
@@ -106,6 +133,8 @@ impl BakedJoints {
         out.pose.prepare(&self.model, transforms);
         out.z.clear();
         out.z.extend(out.pose.z.iter().map(|&z| z as f32));
+        out.shapes.clear();
+        out.shapes.extend(out.pose.shapes.iter().map(|&w| w as f32));
         out.turns.clear();
         out.turns.extend(out.pose.turns.iter().map(|t| t.as_mat3()));
         out.bones.clear();
@@ -130,7 +159,14 @@ impl BakedJoints {
     }
 
     pub(in crate::baked) fn bytes(&self) -> usize {
-        4 * (self.anchors.len() + self.limits.len()) + self.free.bytes() + self.lines.bytes() + self.weights.bytes()
+        let layer = &self.layer;
+        4 * (self.anchors.len() + self.limits.len())
+            + self.free.bytes()
+            + self.lines.bytes()
+            + self.weights.bytes()
+            + self.model.layer.as_ref().map_or(0, CompiledShapes::pose_bytes)
+            + 4 * (layer.terms.offsets().len() + layer.terms.entries().len())
+            + 12 * layer.displacements.len()
     }
 
     /// The same with coefficients of another precision.
@@ -165,7 +201,12 @@ impl BakedJoints {
 
     /// F_v (free + shared) of a vertex in posed world, before the ball.
     fn at(&self, v: usize, rest: Vec3, pose: &JointsScratch) -> Vec3 {
-        self.turned(v, self.free.of_vertex(v, &pose.z), rest, pose)
+        let mut free = self.free.of_vertex(v, &pose.z);
+        if self.model.layer.is_some() {
+            let (gate, remembered) = self.layer.of_vertex(v, pose);
+            free = free * gate + Vec3A::from(remembered);
+        }
+        self.turned(v, free, rest, pose)
     }
 
     /// F_v (free + shared) of a vertex in posed world from its free part.

@@ -16,7 +16,7 @@ pub use enveloping::BakedEnveloping;
 pub(super) use enveloping::EnvelopingScratch;
 pub use free::FreePart;
 pub(super) use joints::JointsScratch;
-pub use joints::{BakedJoints, BakedSharedTerm, padded};
+pub use joints::{BakedJoints, BakedLayer, BakedSharedTerm, padded};
 pub(super) use pose_space::PoseSpaceScratch;
 pub use pose_space::{BakedPoseSpace, BakedRemainders};
 pub use shapes::BakedShapes;
@@ -101,7 +101,8 @@ impl BakedCorrection {
     /// Channels that the correction reads of a pose, beside its bones.
     pub fn channels(&self) -> &[Channel] {
         match self {
-            Self::Enveloping(_) | Self::Joints(_) => &[],
+            Self::Enveloping(_) => &[],
+            Self::Joints(correction) => correction.model.layer.as_ref().map_or(&[], |layer| &layer.kernel.channels),
             Self::PoseSpace(correction) => &correction.kernel.channels,
             Self::Shapes(correction) => &correction.model.kernel.channels,
         }

@@ -54,10 +54,9 @@ impl BakedShapes {
 
     pub(super) fn bytes(&self) -> usize {
         let model = &self.model;
-        model.kernel.bytes()
+        model.pose_bytes()
             + model.carrier.bytes()
-            + 8 * (model.coefficients.len() + model.windows.iter().map(|w| 1 + w.relevance.len()).sum::<usize>())
-            + 4 * (model.regions.len() + model.terms.offsets().len() + model.terms.entries().len())
+            + 4 * (model.terms.offsets().len() + model.terms.entries().len())
             + 12 * self.displacements.len()
     }
 
@@ -92,6 +91,15 @@ impl BakedShapes {
         };
         let each = out.iter_mut().zip(&*carried).enumerate();
         each.map(|(i, (p, d))| settle_one(*d, radii.get(i), block.pose.behind, p)).sum()
+    }
+}
+
+impl CompiledShapes {
+    /// Bytes of the arrays from which weights are computed.
+    pub(super) fn pose_bytes(&self) -> usize {
+        self.kernel.bytes()
+            + 8 * (self.coefficients.len() + self.windows.iter().map(|w| 1 + w.relevance.len()).sum::<usize>())
+            + 4 * self.regions.len()
     }
 }
 
