@@ -27,13 +27,21 @@ impl Source {
         }
     }
 
-    /// Keeps the records the part names.
+    /// Keeps the records the part names; of a mesh with morph targets and no clip the targets.
     ///
     /// # Errors
     /// [`FileError::Lacks`] if it names none.
     pub fn select(&self, contents: &mut Contents) -> Result<(), FileError> {
         if self.part.is_none() || !contents.clips.is_empty() {
             return Ok(());
+        }
+        if contents.records.is_empty() && !contents.morphs.is_empty() {
+            let total = contents.morphs.len();
+            let taken: Vec<bool> = contents.morphs.iter().map(|morph| self.takes(&morph.name)).collect();
+            let (mut morphs, mut weights) = (taken.iter(), taken.iter());
+            contents.morphs.retain(|_| morphs.next().is_some_and(|taken| *taken));
+            contents.morph_weights.retain(|_| weights.next().is_some_and(|taken| *taken));
+            return if contents.morphs.is_empty() { Err(self.matches_none(total)) } else { Ok(()) };
         }
         let total = contents.records.len();
         contents.records.retain(|r| self.takes(&r.label));
