@@ -27,21 +27,26 @@ impl Source {
         }
     }
 
-    /// Keeps the records the part names; of a mesh with morph targets and no clip the targets.
+    /// Keeps the records the part names. Where it names no clip, but morph targets, those are kept, and no clip.
     ///
     /// # Errors
     /// [`FileError::Lacks`] if it names none.
     pub fn select(&self, contents: &mut Contents) -> Result<(), FileError> {
-        if self.part.is_none() || !contents.clips.is_empty() {
+        let Some(part) = &self.part else { return Ok(()) };
+        let is_clip = |name: &str| name == part || name.rsplit_once('|').is_some_and(|(_, short)| short == part);
+        let taken: Vec<bool> = contents.morphs.iter().map(|morph| self.takes(&morph.name)).collect();
+        if contents.records.is_empty()
+            && taken.contains(&true)
+            && !contents.clips.iter().any(|clip| is_clip(&clip.name))
+        {
+            let (mut morphs, mut weights) = (taken.iter(), taken.iter());
+            contents.morphs.retain(|_| morphs.next() == Some(&true));
+            contents.morph_weights.retain(|_| weights.next() == Some(&true));
+            contents.clips.clear();
             return Ok(());
         }
-        if contents.records.is_empty() && !contents.morphs.is_empty() {
-            let total = contents.morphs.len();
-            let taken: Vec<bool> = contents.morphs.iter().map(|morph| self.takes(&morph.name)).collect();
-            let (mut morphs, mut weights) = (taken.iter(), taken.iter());
-            contents.morphs.retain(|_| morphs.next().is_some_and(|taken| *taken));
-            contents.morph_weights.retain(|_| weights.next().is_some_and(|taken| *taken));
-            return if contents.morphs.is_empty() { Err(self.matches_none(total)) } else { Ok(()) };
+        if !contents.clips.is_empty() {
+            return Ok(());
         }
         let total = contents.records.len();
         contents.records.retain(|r| self.takes(&r.label));

@@ -4,12 +4,12 @@ use super::error::Error;
 use super::file::{MaskFrom, Offer, PoseName, Role, ShownBy, Step};
 use super::folder::{Session, pose_name, put_sculpt, skin};
 use super::scores::touched;
-use crate::load::{FileNote, ReadOptions, Source, kind_of, read_bytes};
+use crate::load::{FileNote, ReadOptions, Source, kind_of, read_bytes, read_contents};
 use crate::recipe::{Watch, step};
 use crate::verbs::invert::{SculptSource, ShownSkin, load_sculpts};
 use dermis_io::Format;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneTransforms, Example, LocalSculpt};
+use dermis_rig::{BoneTransforms, Example, LocalSculpt, same_place};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -98,22 +98,35 @@ impl Session {
     pub fn add(&mut self, sculpt: &AddSculpt, watch: &dyn Watch) -> Result<Vec<String>, crate::Error> {
         sculpt.check()?;
         let mut at = sculpt.at.as_deref().map(|at| self.find_pose(at)).transpose()?;
+        let mut holds_pose = false;
         if let (None, Some(file)) = (&at, &sculpt.sculpt) {
             let offer = self.offer_called(&name_of(file));
             at = offer.and_then(|offer| self.place_of(&offer.pose));
-            if at.is_none() && kind_of(&file.path) == Some(Format::Obj) {
+            let kind = kind_of(&file.path);
+            if at.is_none() && kind == Some(Format::Obj) {
                 return Err(Error::NoPose { path: file.path.clone() }.into());
             }
+            holds_pose = at.is_some() && kind == Some(Format::Npz) && self.holds_pose(file)?;
         }
         let read = match &sculpt.sculpt {
-            Some(file) => step(watch, "read sculpt", |_| self.read_sculpt(file, at.as_ref(), &sculpt.read))?,
+            Some(file) => {
+                step(watch, "read sculpt", |_| self.read_sculpt(file, at.as_ref(), holds_pose, &sculpt.read))?
+            }
             None => self.anchored(at.as_ref().ok_or(Error::NoMotion)?)?,
         };
         sculpt.read.must_act_on(&read.notes)?;
-        watch.files(&read.notes);
+        let of_user =
+            |note: &&FileNote| sculpt.sculpt.as_ref().is_some_and(|file| note.path == file.path.display().to_string());
+        watch.files(&read.notes.iter().filter(of_user).cloned().collect::<Vec<_>>());
         let Sculpted { mut example, by, shown, warnings: mut said, .. } = read;
         if example.is_at_bind() {
             return Err(Error::AtRest { name: example.label }.into());
+        }
+        // A file may be called as an offer and hold another pose.
+        if let (true, Some(place)) = (holds_pose, &at)
+            && !self.is_in(place, &example)?
+        {
+            at = None;
         }
         let name = example.label.clone();
         let mask = self.masked(sculpt, &mut example, &shown, by)?;
@@ -151,7 +164,13 @@ impl Session {
     }
 
     /// Reads a sculpt. Of several models that were shown in its pose, that one was shown from which the fewest vertices differ.
-    fn read_sculpt(&self, file: &Source, at: Option<&At>, read: &ReadOptions) -> Result<Sculpted, crate::Error> {
+    fn read_sculpt(
+        &self,
+        file: &Source,
+        at: Option<&At>,
+        holds_pose: bool,
+        read: &ReadOptions,
+    ) -> Result<Sculpted, crate::Error> {
         let mut shown_by: Vec<ShownBy> =
             at.map_or(vec![], |at| self.offers_of(at).map(|offer| offer.shown_by).collect());
         if shown_by.is_empty() {
@@ -159,7 +178,7 @@ impl Session {
         }
         let mut best: Option<(usize, Sculpted)> = None;
         for by in shown_by {
-            let sculpted = self.read_over(file, at, read, by)?;
+            let sculpted = self.read_over(file, at.filter(|_| !holds_pose), read, by)?;
             let count = self.differing(&sculpted.example, &sculpted.shown).iter().filter(|touched| **touched).count();
             if best.as_ref().is_none_or(|(least, _)| count < *least) {
                 best = Some((count, sculpted));
@@ -196,6 +215,20 @@ impl Session {
             None => (by, skin(&model, &example.transforms)?),
         };
         Ok(Sculpted { example, by, shown, warnings: found.warnings, notes: found.notes })
+    }
+
+    /// Whether a bundle holds the poses of its sculpts.
+    fn holds_pose(&self, file: &Source) -> Result<bool, crate::Error> {
+        let (mut contents, _) = read_contents(&file.path, &self.rig.space)?;
+        file.select(&mut contents)?;
+        Ok(contents.records.iter().any(|record| record.pose.is_some() && record.positions.is_some()))
+    }
+
+    /// Whether an example is in a pose of a motion.
+    fn is_in(&self, at: &At, example: &Example) -> Result<bool, crate::Error> {
+        let motion = self.motion(at.motion)?;
+        let (rig, pose) = (&self.rig.rig, &motion.frames[at.frame].pose);
+        Ok(same_place(&rig.skeleton().bone_transforms(pose), &example.transforms, rig.mesh().extent()))
     }
 
     /// The skin that was shown in a pose, as it is.

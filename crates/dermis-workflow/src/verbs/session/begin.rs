@@ -82,7 +82,10 @@ impl Session {
         create_dir_all(folder).map_err(|source| FileError::System { path: folder.into(), source })?;
         let lock = lock(folder)?;
         expect_free(folder)?;
-        let (rig_file, copy) = copied(folder, &new.rig.file.path, loaded.notes.first().map(|note| note.hash.as_str()))?;
+        let (mut rig_file, mut copy) =
+            copied(folder, &new.rig.file.path, loaded.notes.first().map(|note| note.hash.as_str()))?;
+        rig_file.name = rig.name().into();
+        copy.rig = copy.rig.named(rig.name());
         let mut names: Vec<String> = Vec::new();
         let mut of_motions = Vec::new();
         for motion in &motions {
@@ -140,7 +143,7 @@ fn copied(folder: &Path, path: &Path, hash: Option<&str>) -> Result<(RigFile, Lo
     let copy = load_rig(&place).map_err(|error| Error::RigInParts { path: path.into(), why: error.to_string() })?;
     let sha256 = copy.notes.first().map(|note| note.hash.clone()).unwrap_or_default();
     match hash == Some(sha256.as_str()) {
-        true => Ok((RigFile { file, sha256 }, copy)),
+        true => Ok((RigFile { name: String::new(), file, sha256 }, copy)),
         // Somebody wrote it meanwhile.
         false => Err(Error::RigChanged { path: path.into() }.into()),
     }

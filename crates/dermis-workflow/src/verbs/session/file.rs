@@ -42,6 +42,8 @@ pub struct SessionFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RigFile {
+    /// What the rig is called.
+    pub name: String,
     /// Its name in the folder.
     pub file: String,
     /// SHA-256 of its bytes, the first 16 hexadecimal digits.
@@ -238,6 +240,8 @@ pub struct State {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct StepScores {
+    /// Whether there is another model than before.
+    pub refitted: bool,
     /// How the new model meets the step's sculpt; none for a check, and without a step.
     pub met: Option<Met>,
     /// The sculpt among the others that the new model meets worst.

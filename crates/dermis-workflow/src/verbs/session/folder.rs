@@ -50,7 +50,8 @@ impl Session {
         if !path.is_file() || hash_of(&path)? != file.rig.sha256 {
             return Err(Error::RigChanged { path }.into());
         }
-        let rig = load_rig(&path)?;
+        let mut rig = load_rig(&path)?;
+        rig.rig = rig.rig.named(&file.rig.name);
         if rig.rig.weights().is_none() {
             return Err(Error::NoWeights { path }.into());
         }

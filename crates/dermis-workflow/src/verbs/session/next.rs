@@ -149,10 +149,14 @@ impl Session {
         let frames = motions.iter().flat_map(|motion| motion.frames.iter().cloned());
         let all = Motion { name: "the session's motions".into(), frames: frames.collect() };
         let study = step(watch, "compare poses", |p| study(model, &all, None, p))?;
-        // Frames beside a sculpted one are passed over.
-        let spare = self.file.taught(&self.file.state().active).count();
+        // Frames beside a sculpted one are passed over, and those that check.
+        let checked = self.checked();
+        let spare = checked.len() + self.file.taught(&self.file.state().active).count();
         let found = step(watch, "suggest", |_| Ok::<_, crate::Error>(study.suggest(count + spare)))?;
-        let is_new = |s: &&Suggestion| !self.is_trained(model, &all.frames[s.frame]);
+        let is_new = |s: &&Suggestion| {
+            let (motion, frame) = places[s.frame];
+            !checked.contains(&pose_name(&motions[motion], frame)) && !self.is_trained(model, &all.frames[s.frame])
+        };
         let candidate = |s: &Suggestion| {
             let (motion, frame) = places[s.frame];
             let region = s.new.first().unwrap_or(&s.farthest).0.clone();
@@ -172,14 +176,13 @@ impl Session {
     ) -> Result<Vec<Candidate>, crate::Error> {
         let taught = self.taught_skin()?;
         let (own, skeleton) = (self.model(None)?, self.rig.rig.skeleton());
-        let checked: Vec<&PoseName> =
-            self.file.steps.iter().filter(|step| step.role == Role::Check).map(|step| &step.pose).collect();
+        let checked = self.checked();
         let [mut base, mut now] = [&own, model].map(|model| WideRunner::new(model.baked()));
         let mut found: Vec<(f64, Candidate)> = Vec::new();
         for (at, motion) in motions.iter().enumerate() {
             for (frame, place) in motion.frames.iter().enumerate() {
                 if taken.contains(&(at, frame))
-                    || checked.contains(&&pose_name(motion, frame))
+                    || checked.contains(&pose_name(motion, frame))
                     || self.is_trained(model, place)
                 {
                     continue;
@@ -196,6 +199,13 @@ impl Session {
         }
         found.sort_by(|a, b| b.0.total_cmp(&a.0));
         Ok(found.into_iter().take(count).map(|(_, candidate)| candidate).collect())
+    }
+
+    /// Poses that check, or were handed out for that.
+    fn checked(&self) -> Vec<PoseName> {
+        let steps = self.file.steps.iter().filter(|step| step.role == Role::Check).map(|step| &step.pose);
+        let offers = self.file.offers.iter().filter(|offer| offer.check).map(|offer| &offer.pose);
+        steps.chain(offers).cloned().collect()
     }
 
     /// Whether a frame is beside a pose that the model learnt from.

@@ -74,12 +74,14 @@ pub(super) fn scores(session: &Session, change: &Change<'_>, watch: &dyn Watch) 
         .collect::<Result<_, _>>()?;
     let about = change.did.step().and_then(|id| session.file.step(id));
     let about = about.map(|step| Ok::<_, crate::Error>((step, session.sculpt(step)?))).transpose()?;
-    let mut scores = StepScores { met: None, others: None, known: None, checks: None, moved: vec![], mirrored: 0.0 };
+    let refitted = change.before != change.after;
+    let mut scores =
+        StepScores { refitted, met: None, others: None, known: None, checks: None, moved: vec![], mirrored: 0.0 };
     for (step, example) in &taught {
         let met = met(session, &mut models, &step.name, example)?;
         if Some(step.id) == change.did.step() {
             scores.met = Some(met);
-        } else if scores.others.as_ref().is_none_or(|worst| met.worst > worst.worst) {
+        } else if refitted && scores.others.as_ref().is_none_or(|worst| met.worst > worst.worst) {
             scores.others = Some(met);
         }
     }
@@ -91,8 +93,10 @@ pub(super) fn scores(session: &Session, change: &Change<'_>, watch: &dyn Watch) 
         step(watch, "check", |p| checks(session, change, &taught, &partners, [&before, &after], &mut models, p))?;
     scores.checks = checked;
     let sculpted = about.as_ref().map_or(vec![], |(_, example)| touched(example));
-    (scores.moved, scores.mirrored) =
-        step(watch, "compare skins", |p| moved(session, &sculpted, &partners, &mut models, p))?;
+    if refitted {
+        (scores.moved, scores.mirrored) =
+            step(watch, "compare skins", |p| moved(session, &sculpted, &partners, &mut models, p))?;
+    }
     Ok(scores)
 }
 

@@ -7,8 +7,10 @@ use super::scores::{Change, scores};
 use crate::load::{ReadOptions, hash_of};
 use crate::recipe::{Existing, FitDone, FitExamples, FitOutputs, FitRecipe, Input, Watch};
 use dermis_files::FileError;
-use dermis_fit::method::{BaseChoice, JointMethod, Method};
+use dermis_fit::Cancelled;
+use dermis_fit::method::{BaseChoice, FitWarning, JointMethod, Method};
 use std::fs::create_dir_all;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Returns what a session fits with unless it is told otherwise: the joint model over the rig's own weights, which are what the
@@ -27,6 +29,19 @@ pub(super) fn check_method(method: &Method) -> Result<(), crate::Error> {
         Method::Joint(joint) if joint.base.needs_weights() => Ok(()),
         Method::Joint(joint) => Err(Error::Method { method: format!("over the base {}", joint.base.name()) }.into()),
         other => Err(Error::Method { method: other.to_string() }.into()),
+    }
+}
+
+/// Shows how far a fit is, and not the files of the session that it reads.
+struct WithoutFiles<'a>(&'a dyn Watch);
+
+impl Watch for WithoutFiles<'_> {
+    fn plan(&self, steps: &[(&str, f64)]) {
+        self.0.plan(steps);
+    }
+
+    fn at(&self, step: &str, done: u64, total: u64) -> ControlFlow<Cancelled> {
+        self.0.at(step, done, total)
     }
 }
 
@@ -153,9 +168,12 @@ impl Session {
             outputs: FitOutputs { model: Some(path.clone()), existing: Existing::Replace, ..FitOutputs::default() },
             ..FitRecipe::new(rig, FitExamples::Held(inputs), method.clone())
         };
-        let FitDone::Model(outcome) = recipe.run(watch)? else {
+        let FitDone::Model(outcome) = recipe.run(&WithoutFiles(watch))? else {
             return Err(crate::Error::Internal("a session's fit made no model".into()));
         };
-        Ok((Some(StoredModel { number, sha256: hash_of(&path)? }), outcome.warnings()))
+        // A session begins with few sculpts, and its method is the one that serves them.
+        let is_said = |warning: &&FitWarning| !matches!(warning, FitWarning::FewExamples { .. });
+        let said = outcome.report.warnings.iter().filter(is_said).map(ToString::to_string).collect();
+        Ok((Some(StoredModel { number, sha256: hash_of(&path)? }), said))
     }
 }

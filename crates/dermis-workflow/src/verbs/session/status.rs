@@ -34,6 +34,7 @@ pub(super) fn scores_json(scores: &StepScores) -> Value {
         .iter()
         .map(|moved| json!({"pose": moved.pose.to_string(), "region": moved.region, "distance": moved.distance}));
     json!({
+        "refitted": scores.refitted,
         "met": scores.met.as_ref().map(met),
         "others": scores.others.as_ref().map(met),
         "known_share": scores.known,
@@ -58,21 +59,22 @@ pub fn lines(scores: &StepScores, unit: &LengthUnit) -> Vec<String> {
     if let Some(known) = scores.known {
         lines.push(format!("new ground: the model had {:.0} % of this before you sculpted", 100.0 * known));
     }
-    match &scores.checks {
-        Some(checks) => lines.extend(check_lines(checks, unit)),
-        None => {}
+    if let Some(checks) = &scores.checks {
+        lines.extend(check_lines(checks, scores.refitted, unit));
     }
-    let moved: Vec<String> = (scores.moved.iter())
-        .map(|moved| format!("{} by {} in {}", moved.region, length(moved.distance), moved.pose))
-        .collect();
-    let mirrored = match scores.mirrored > 0.0 {
-        true => format!("; the other side moves by {}", length(scores.mirrored)),
-        false => String::new(),
-    };
-    lines.push(match moved.is_empty() {
-        true => format!("side effects: none{mirrored}"),
-        false => format!("side effects: {}{mirrored}", moved.join(", ")),
-    });
+    if scores.refitted {
+        let moved: Vec<String> = (scores.moved.iter())
+            .map(|moved| format!("{} by {} in {}", moved.region, length(moved.distance), moved.pose))
+            .collect();
+        let mirrored = match scores.mirrored > 0.0 {
+            true => format!("; the other side moves by {}", length(scores.mirrored)),
+            false => String::new(),
+        };
+        lines.push(match moved.is_empty() {
+            true => format!("side effects: none{mirrored}"),
+            false => format!("side effects: {}{mirrored}", moved.join(", ")),
+        });
+    }
     if scores.checks.as_ref().is_none_or(|checks| checks.errors.is_none()) {
         lines.push("no verdict: nobody knows yet; a check tells".into());
     }
@@ -90,20 +92,24 @@ fn met_words(met: &Met, unit: &LengthUnit) -> String {
     }
 }
 
-fn check_lines(checks: &Checks, unit: &LengthUnit) -> Vec<String> {
+fn check_lines(checks: &Checks, refitted: bool, unit: &LengthUnit) -> Vec<String> {
     let Checks { frames, trained, errors, rises } = checks;
     let of = match trained {
         0 => format!("{frames} poses"),
+        1 => format!("{frames} of {} poses; 1 is trained", frames + 1),
         trained => format!("{frames} of {} poses; {trained} are trained", frames + trained),
     };
     let Some(errors) = errors else { return vec![format!("checks: {of}")] };
     let number = |x: f64| show_number(x, unit);
-    let change = 100.0 * errors.change();
+    let after = show_length(errors.after, unit);
+    let now = match refitted {
+        true => format!("{} → {after} ({:+.1} %", number(errors.before), 100.0 * errors.change()),
+        false => format!("{after} ("),
+    };
+    let own = show_length(errors.rig, unit);
     let mut lines = vec![format!(
-        "checks: {} → {} ({change:+.1} %; the rig's own {}), rms on taught skin in {of}",
-        number(errors.before),
-        show_length(errors.after, unit),
-        show_length(errors.rig, unit)
+        "checks: {}the rig's own {own}), rms on taught skin in {of}",
+        if refitted { now + "; " } else { now }
     )];
     if !rises.is_empty() {
         let rise = |rise: &super::file::Rise| {
