@@ -350,7 +350,8 @@ fn offer_line(offer: &Offer, ui: &Ui) {
 /// What the last change did.
 fn scores(status: &SessionStatus, ui: &Ui) {
     if let Some(scores) = &status.state().scores {
-        lines(scores, &unit_of(&status.space)).iter().for_each(|line| ui.print(&format!("  {line}")));
+        let to_check = format!("dermis session next {} --check", status.folder.display());
+        lines(scores, &unit_of(&status.space), &to_check).iter().for_each(|line| ui.print(&format!("  {line}")));
     }
 }
 

@@ -80,7 +80,7 @@ fn what_a_session_cannot_do_is_said_in_the_program_s_words() {
     for (line, says) in [
         ("session status nowhere", &["there is no session in this folder", "dermis session new"][..]),
         ("session new tube.npz -o hero.session", &["there is a session in this folder already"]),
-        ("session new tube.npz -o other --base rest", &["over the base rest", "--base lbs"]),
+        ("session new tube.npz -o other --base given", &["over the base given", "--base lbs"]),
         ("session new tube.npz -o other --set sgima=1", &["sgima"]),
         ("session add hero.session elbow.obj", &["elbow.obj", "names no pose", "FILE@walk:12"]),
         ("session add hero.session elbow.obj@bends:99", &["\"bends:99\"", "0 to 11"]),

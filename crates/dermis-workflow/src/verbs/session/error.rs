@@ -27,12 +27,14 @@ pub enum Error {
         folder: PathBuf,
     },
     /// A session of a later program.
-    #[error("\"{}\": this session has version {version}; this program reads up to {}", path.display(), super::file::VERSION)]
+    #[error("\"{}\": this session has version {version}; this program reads up to {known}", path.display())]
     Newer {
         /// The file.
         path: PathBuf,
         /// Its version.
         version: u32,
+        /// The last one that is read.
+        known: u32,
     },
     /// A session file that says nothing that can be.
     #[error("\"{}\": this session is damaged: {what}", path.display())]

@@ -271,7 +271,7 @@ pub struct Met {
 }
 
 /// A vertex of a sculpt counts as met within this distance, in rest extents.
-pub const UNMET: f64 = 1e-3;
+pub const UNMET: f64 = 1e-4;
 
 /// A part of a sculpt that is not met.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -363,7 +363,7 @@ impl SessionFile {
         }
         let Versioned { version } = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
         if version > VERSION {
-            return Err(Error::Newer { path, version }.into());
+            return Err(Error::Newer { path, version, known: VERSION }.into());
         }
         let file: Self = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
         file.check().map_err(damaged)?;
@@ -375,7 +375,10 @@ impl SessionFile {
     /// # Errors
     /// Those of writing.
     pub fn write(&self, folder: &Path) -> Result<(), crate::Error> {
-        let text = serde_json::to_vec_pretty(self).map_err(|e| crate::Error::Internal(e.to_string()))?;
+        let internal = |e: serde_json::Error| crate::Error::Internal(format!("the session cannot be stored: {e}"));
+        let text = serde_json::to_vec_pretty(self).map_err(internal)?;
+        // A number that is not finite would be stored, and not be read again.
+        serde_json::from_slice::<Self>(&text).map_err(internal)?;
         Ok(reserve_file(&folder.join(NAME), Existing::Replace)?.write(&text)?)
     }
 

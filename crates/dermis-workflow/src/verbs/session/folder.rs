@@ -146,6 +146,9 @@ impl Session {
         let source = self.motion_source(at);
         expect(&source.path, &self.file.motions[at].sha256)?;
         let (motion, _) = load_motion(&self.rig.rig, &Space::default(), &source, &ReadOptions::default())?;
+        if motion.frames.len() != self.file.motions[at].frames {
+            return Err(Error::FileChanged { path: source.path }.into());
+        }
         Ok(Motion { name: self.file.motions[at].name.clone(), ..motion })
     }
 
@@ -168,7 +171,7 @@ impl Session {
         let path = self.step_path(step);
         let set = self.examples(&path, &step.sha256)?;
         let first = set.examples().first().cloned();
-        Ok(first.ok_or_else(|| Error::FileChanged { path })?)
+        Ok(first.ok_or(Error::FileChanged { path })?)
     }
 
     /// The name of the region of a vertex: the bone that moves it most.

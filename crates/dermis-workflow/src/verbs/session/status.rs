@@ -45,8 +45,8 @@ pub(super) fn scores_json(scores: &StepScores) -> Value {
 }
 
 /// Returns what a step did, a line each: how it is met, whether it was new, what the checks say, what else moved. There is no
-/// verdict without checks.
-pub fn lines(scores: &StepScores, unit: &LengthUnit) -> Vec<String> {
+/// verdict without checks; `to_check` names what asks for some.
+pub fn lines(scores: &StepScores, unit: &LengthUnit, to_check: &str) -> Vec<String> {
     let length = |x: f64| show_length(x, unit);
     let mut lines = Vec::new();
     if let Some(met) = &scores.met {
@@ -76,7 +76,7 @@ pub fn lines(scores: &StepScores, unit: &LengthUnit) -> Vec<String> {
         });
     }
     if scores.checks.as_ref().is_none_or(|checks| checks.errors.is_none()) {
-        lines.push("no verdict: nobody knows yet; a check tells".into());
+        lines.push(format!("no verdict: nobody knows yet; {to_check} asks for the pose that would tell"));
     }
     lines
 }
