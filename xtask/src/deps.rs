@@ -27,13 +27,13 @@ const fn rule(name: &'static str, lines: usize, uses: &'static [&'static str]) -
 /// Edges count for normal and build dependencies. Tests may use [`TEST_ONLY`] besides.
 const TABLE: &[Rule] = &[
     // The two crates below all others stay small: vocabulary and numbers.
-    Rule { name: "dermis-rig", lines: 3060, uses: &[], from_elsewhere: Some(&["glam", "thiserror"]) },
+    Rule { name: "dermis-rig", lines: 3120, uses: &[], from_elsewhere: Some(&["glam", "thiserror"]) },
     Rule { name: "dermis-solve", lines: 3700, uses: &[], from_elsewhere: Some(&["faer", "pulp", "thiserror"]) },
     // A model whose positions answer a sparse system (rotational regression) solves it with dermis-solve.
-    rule("dermis-deform", 13400, &["dermis-rig", "dermis-solve"]),
-    rule("dermis-fit", 40680, &["dermis-rig", "dermis-deform", "dermis-solve"]),
+    rule("dermis-deform", 13900, &["dermis-rig", "dermis-solve"]),
+    rule("dermis-fit", 41600, &["dermis-rig", "dermis-deform", "dermis-solve"]),
     // Random poses of a stress test come from the generator of dermis-solve.
-    rule("dermis-measure", 2760, &["dermis-rig", "dermis-solve", "dermis-deform"]),
+    rule("dermis-measure", 2860, &["dermis-rig", "dermis-solve", "dermis-deform"]),
     // It measures what every step of a compilation costs, and compresses and decomposes with the solvers of dermis-fit.
     rule("dermis-compile", 3100, &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure"]),
     // Poses from keys, goals, markers: values in, motions out.
@@ -41,9 +41,9 @@ const TABLE: &[Rule] = &[
     // A skeleton for a bare mesh, by the parts of a body that dermis-motion knows, and its weights by the heat of dermis-fit.
     rule("dermis-autorig", 4430, &["dermis-rig", "dermis-fit", "dermis-motion"]),
     // Scenes are read into what dermis-motion plays.
-    rule("dermis-io", 24850, &["dermis-rig", "dermis-deform", "dermis-motion"]),
+    rule("dermis-io", 25000, &["dermis-rig", "dermis-deform", "dermis-motion"]),
     // The only crate below the recipes that opens files; it shows a clip's skin by linear blend skinning.
-    rule("dermis-files", 4740, &["dermis-rig", "dermis-deform", "dermis-io"]),
+    rule("dermis-files", 4770, &["dermis-rig", "dermis-deform", "dermis-io"]),
     // Shows what others computed: text in, text out, so that a program without files or terminal can use it.
     rule("dermis-report", 8140, &["dermis-rig", "dermis-measure", "dermis-io"]),
     // Fits the examples of papers and draws them; one of them embeds a skeleton.
@@ -66,7 +66,7 @@ const TABLE: &[Rule] = &[
     rule("dermis-gpu", 2500, &["dermis-rig", "dermis-deform"]),
     rule(
         "dermis-workflow",
-        16620,
+        19860,
         &[
             "dermis-rig",
             "dermis-solve",
@@ -83,7 +83,7 @@ const TABLE: &[Rule] = &[
         ],
     ),
     // The program reaches the libraries' types through dermis-workflow.
-    rule("dermis-cli", 12620, &["dermis-workflow"]),
+    rule("dermis-cli", 13350, &["dermis-workflow"]),
     rule(
         "dermis",
         1400,

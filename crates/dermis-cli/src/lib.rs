@@ -27,6 +27,7 @@ mod report;
 mod retarget;
 mod rig;
 mod run;
+mod session;
 mod show;
 mod suggest;
 mod ui;
@@ -72,6 +73,7 @@ enum Verb {
     Report(report::ReportArgs),
     Pose(pose::PoseArgs),
     Suggest(suggest::SuggestArgs),
+    Session(session::SessionArgs),
     Exercise(exercise::ExerciseArgs),
     Retarget(retarget::RetargetArgs),
     Rig(Box<rig::RigArgs>),
@@ -140,6 +142,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Report(args) => report::run(args, &ui),
         Verb::Pose(args) => pose::run(args, &ui),
         Verb::Suggest(args) => suggest::run(args, &ui),
+        Verb::Session(args) => session::run(args, &ui),
         Verb::Exercise(args) => exercise::run(args, &ui),
         Verb::Retarget(args) => retarget::run(args, &ui),
         Verb::Rig(args) => rig::run(args, &ui),
@@ -205,7 +208,7 @@ fn command() -> clap::Command {
 /// Headings of the help with their verbs.
 const GROUPS: [(&str, &[&str]); 8] = [
     ("Start", &["demo", "inspect", "convert"]),
-    ("Learn", &["fit", "suggest", "recipe", "run"]),
+    ("Learn", &["fit", "suggest", "session", "recipe", "run"]),
     ("Judge", &["eval", "compare", "report", "figures"]),
     ("Deliver", &["pose", "export", "crowd"]),
     ("Weights and rigs", &["rig", "weights", "decompose"]),

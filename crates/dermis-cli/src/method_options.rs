@@ -189,7 +189,7 @@ fn file_of(name: &str, kind: &str, said: &mut [(String, String)]) -> Option<Inpu
 }
 
 /// Why a setting is refused, in the words of the command line.
-fn refusal(error: &SettingError) -> String {
+pub fn refusal(error: &SettingError) -> String {
     match error {
         SettingError::Unknown { name, .. } => match newer(name, None) {
             Some(new) => format!("--set {name}: say {new}"),

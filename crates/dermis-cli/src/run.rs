@@ -3,7 +3,7 @@
 use crate::ui::{Stop, Ui};
 use crate::{
     animate, compare, convert, crowd, decompose, demo, eval, exercise, export, figures, fit, inspect, invert, markers,
-    pose, report, retarget, rig, suggest, weights,
+    pose, report, retarget, rig, session, suggest, weights,
 };
 use dermis_workflow::Error;
 use dermis_workflow::load::read_bytes;
@@ -56,5 +56,6 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         Recipe::Report(recipe) => report::show(&recipe.run(ui)?, ui, json),
         Recipe::Animate(recipe) => animate::show(&recipe.run(ui)?, ui, json),
         Recipe::Crowd(recipe) => crowd::show(&recipe.run(ui)?, ui, json),
+        Recipe::Session(recipe) => session::show(&recipe, &recipe.run(ui)?, ui, json),
     })
 }

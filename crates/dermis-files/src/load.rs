@@ -11,7 +11,7 @@ mod stream;
 mod take;
 
 pub use beside::{load_anchors, load_base_cache, load_map_table};
-pub(crate) use check::{KEEP_ORDER, LOOKED_AT, check_skins, edges};
+pub(crate) use check::{KEEP_ORDER, LOOKED_AT, check_skins, edges, own_skin};
 pub(crate) use files::expect_skins;
 pub use files::{FileNote, Needs, hash_of, names_in, note, open_file, read_bytes, read_contents, read_contents_with};
 pub(crate) use motion::{clip_motion, load_motion_of, pick_clip, sample_times};
@@ -394,7 +394,7 @@ fn with_both(
         note.remarks.push(format!("{incomplete} records lack a pose or a skin and were left out"));
     }
     note.needs.order = true;
-    check_skins(rig, &examples, options.trust_order, path)?;
+    check_skins(rig, &examples, &|pose| own_skin(rig, pose), options.trust_order, path)?;
     Ok(examples)
 }
 

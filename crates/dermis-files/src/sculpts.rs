@@ -11,12 +11,12 @@ mod rounding;
 use crate::error::FileError;
 use crate::load::{
     FileNote, KEEP_ORDER, LOOKED_AT, ReadOptions, Source, check_skins, edges, expect_skins, load_examples,
-    load_motion_of, local_of, matching, read_contents,
+    load_motion_of, local_of, matching, own_skin, read_contents,
 };
 use dermis_io::{Contents, Format, MatchError, Matching, Space, match_vertices};
 use dermis_rig::glam::DVec3;
 use dermis_rig::progress::proceed;
-use dermis_rig::{Example, ExampleSet, Frame, LocalSculpt, Mesh, Progress, Rig};
+use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, LocalSculpt, Mesh, Progress, Rig};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -68,6 +68,21 @@ pub struct Sculpts {
     pub notes: Vec<FileNote>,
 }
 
+/// What an artist was shown while sculpting.
+pub struct ShownSkin<'a> {
+    /// What it is called in messages.
+    pub name: &'static str,
+    /// The skin in a pose; `None` where it is not known.
+    pub skin: Box<dyn Fn(&BoneTransforms) -> Option<Vec<DVec3>> + 'a>,
+}
+
+impl<'a> ShownSkin<'a> {
+    /// Returns what a rig's own weights show, if it has any.
+    pub fn of_rig(rig: &'a Rig) -> Self {
+        Self { name: "the rig's skin", skin: Box::new(|pose| own_skin(rig, pose)) }
+    }
+}
+
 /// A sculpt whose pose is not known yet, in the rig's vertex order.
 struct Shape {
     name: String,
@@ -81,7 +96,8 @@ struct Shape {
     local: Option<LocalSculpt>,
 }
 
-/// Reads sculpts for a rig. `poses` is where shapes without poses take them from. Progress counts files.
+/// Reads sculpts for a rig. `poses` is where shapes without poses take them from; what their artist was shown tells whether they
+/// are sculpts of these poses. Progress counts files.
 ///
 /// # Errors
 /// [`FileError`]: unreadable files, vertices or bones that do not match, sculpts without a pose, positions that are no numbers.
@@ -91,6 +107,7 @@ pub fn load_sculpts(
     sculpts: &[SculptSource],
     poses: Option<&Source>,
     options: &ReadOptions,
+    shown: &ShownSkin<'_>,
     progress: Progress<'_>,
 ) -> Result<Sculpts, FileError> {
     let sources: Vec<Source> = sculpts.iter().map(|sculpt| sculpt.file.clone()).collect();
@@ -157,7 +174,7 @@ pub fn load_sculpts(
         let (set, notes) = load_examples(rig, space, &sources, options, "sculpts")?;
         read.examples = set.examples().to_vec();
         read.notes.extend(notes);
-        return finish(rig, read, options);
+        return finish(rig, read, options, shown);
     };
     for &file in &whole {
         let (set, notes) = load_examples(rig, space, &sources[file..=file], options, "sculpts")?;
@@ -167,7 +184,7 @@ pub fn load_sculpts(
     let (contents, motion, mut note) = load_motion_of(rig, space, poses, options)?;
     note.role = "poses".into();
     let found = pair(&shapes, &motion.frames, poses, &mut note)?;
-    let moments = frame::Moments { rig, contents: &contents, frames: &motion.frames, poses, options };
+    let moments = frame::Moments { rig, contents: &contents, frames: &motion.frames, poses, options, shown };
     for (shape, &at) in shapes.iter().zip(&found) {
         read.warnings.extend(moments.check(shape, at, &sources[shape.file].path)?);
     }
@@ -196,11 +213,12 @@ pub fn load_sculpts(
         let is_ordered = options.trust_order || shapes[first].is_ordered;
         let set = ExampleSet::new(String::new(), examples.collect(), rig)
             .map_err(|e| FileError::lacks(path, e.to_string(), "export it again: positions must be numbers"))?;
-        set.examples().chunks(LOOKED_AT).try_for_each(|some| check_skins(rig, some, is_ordered, path))?;
+        let check = |some: &[Example]| check_skins(rig, some, &shown.skin, is_ordered, path);
+        set.examples().chunks(LOOKED_AT).try_for_each(check)?;
         read.examples.extend(set.examples().iter().cloned());
         first += count;
     }
-    finish(rig, read, options)
+    finish(rig, read, options, shown)
 }
 
 /// The shapes of a file that knows no poses.
@@ -385,7 +403,7 @@ fn frame_at(
 }
 
 /// Names that occur once, and what the sculpts say about each other and about the rig.
-fn finish(rig: &Rig, mut read: Sculpts, options: &ReadOptions) -> Result<Sculpts, FileError> {
+fn finish(rig: &Rig, mut read: Sculpts, options: &ReadOptions, shown: &ShownSkin<'_>) -> Result<Sculpts, FileError> {
     if read.examples.is_empty() {
         return Err(FileError::NoSculpts);
     }
@@ -401,23 +419,21 @@ fn finish(rig: &Rig, mut read: Sculpts, options: &ReadOptions) -> Result<Sculpts
         }
     }
     let tolerance = options.match_tolerance * rig.mesh().diagonal();
-    read.warnings.extend(rounding::clear(rig, &mut read.examples, tolerance));
-    read.warnings.extend(read.examples.iter().filter_map(|e| far_away(rig, e)));
+    read.warnings.extend(rounding::clear(rig, &mut read.examples, tolerance, shown));
+    read.warnings.extend(read.examples.iter().filter_map(|e| far_away(rig, e, shown)));
     Ok(read)
 }
 
-/// A sculpt far from what the rig's weights make of its pose is perhaps the sculpt of another pose.
-fn far_away(rig: &Rig, sculpt: &Example) -> Option<String> {
-    let weights = rig.weights()?;
-    let mut skin = vec![DVec3::ZERO; rig.mesh().positions.len()];
-    dermis_deform::lbs(&rig.mesh().positions, weights, &sculpt.transforms, &mut skin);
+/// A sculpt far from what was shown in its pose is perhaps the sculpt of another pose.
+fn far_away(rig: &Rig, sculpt: &Example, shown: &ShownSkin<'_>) -> Option<String> {
+    let skin = (shown.skin)(&sculpt.transforms)?;
     let squares: f64 = skin.iter().zip(&sculpt.positions).map(|(a, b)| a.distance_squared(*b)).sum();
     let rms = (squares / skin.len() as f64).sqrt();
     // Between the flesh simulation of a fox (0.01) and a pose of a body taken for another (0.1 and more).
     (rms > 0.05 * rig.mesh().diagonal()).then(|| {
         format!(
-            "\"{}\" is {rms:.3e} m (rms) from what the rig's weights make of its pose: is it the sculpt of this pose?",
-            sculpt.label
+            "\"{}\" is {rms:.3e} m (rms) from {} in its pose: is it the sculpt of this pose?",
+            sculpt.label, shown.name
         )
     })
 }

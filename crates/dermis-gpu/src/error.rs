@@ -18,8 +18,6 @@ pub enum Unsupported {
     #[error("an uncompiled pose space does not run on a graphics card; compile it to shapes")]
     PoseSpace,
     /// Its shader has no shapes and no gate.
-    #[error("a joint model with a layer of remembered sculpts does not run on a graphics card")]
-    Layer,
     /// A blended matrix does not know what a correction does.
     #[error("a corrected model has no skinned normals; ask for normals of the mesh")]
     SkinnedNormals,

@@ -4,7 +4,9 @@ use crate::list::{Places, append};
 use crate::shaders::{BaseForm, CorrectionForm};
 use crate::{GpuError, Unsupported};
 use bytemuck::{Pod, Zeroable};
-use dermis_deform::baked::{BakedBase, BakedCorrection, BakedEnveloping, BakedJoints, BakedShapes, NO_ANCHOR, Weights};
+use dermis_deform::baked::{
+    BakedBase, BakedCorrection, BakedEnveloping, BakedJoints, BakedLayer, BakedShapes, NO_ANCHOR, Weights,
+};
 use dermis_deform::joints::CorrectionFrame;
 use dermis_deform::pose_space::Carrier;
 use dermis_deform::{Baked, EnvelopingForm};
@@ -17,6 +19,9 @@ const NORMALS: u32 = 1;
 const WELDED: u32 = 2;
 /// After the rows of the bones come those of the world, which a vertex without a bone follows.
 const WORLD: u32 = 4;
+
+/// A joint model has a layer.
+const LAYER: u32 = 8;
 
 /// `List` of the shaders.
 #[repr(C)]
@@ -52,6 +57,10 @@ pub(crate) struct Header {
     pub(crate) features: u32,
     per_length: f32,
     neighbourhoods: u32,
+    layer: List,
+    pub(crate) shapes: u32,
+    /// A uniform buffer is read 16 bytes at a time.
+    unused: [u32; 3],
 }
 
 impl Header {
@@ -106,7 +115,6 @@ impl Arrays {
                 }
             }
             Some(_) if normals.is_some() => return Err(Unsupported::SkinnedNormals.into()),
-            Some(BakedCorrection::Joints(c)) if c.model.layer.is_some() => return Err(Unsupported::Layer.into()),
             Some(BakedCorrection::PoseSpace(_)) => return Err(Unsupported::PoseSpace.into()),
             Some(BakedCorrection::Enveloping(correction)) => made.add_enveloping(correction, bones)?,
             Some(BakedCorrection::Joints(correction)) => made.add_joints(correction, bones, weights)?,
@@ -296,7 +304,33 @@ impl Arrays {
             self.header.turns = self.section(3 * bones)?;
         }
         self.header.features = self.section(width as usize)?;
+        match &model.layer {
+            Some(layer) => self.add_layer(layer.count(), &correction.layer),
+            None => Ok(()),
+        }
+    }
+
+    /// The layer of a joint model, of so many shapes.
+    fn add_layer(&mut self, shapes: usize, layer: &BakedLayer) -> Result<(), GpuError> {
+        counts("vertices with shapes", layer.terms.len(), self.header.vertices as usize)?;
+        self.header.layer = self.shapes(&layer.terms, &layer.displacements, shapes)?;
+        self.header.flags |= LAYER;
+        self.header.shapes = self.section(shapes)?;
         Ok(())
+    }
+
+    /// A list of shapes: displacements, with the number of the shape as the last entry.
+    fn shapes(&mut self, rows: &Rows<u32>, displacements: &[Vec3], shapes: usize) -> Result<List, GpuError> {
+        let terms = rows.entries();
+        below("shape", terms, displacements.len(), shapes)?;
+        // The number of a shape is stored as a float.
+        if shapes > 1 << 24 {
+            return Err(GpuError::TooLarge { what: "shapes", size: shapes as u64, most: 1 << 24 });
+        }
+        let places = Places::new(rows.offsets())?;
+        let values = append(&mut self.coefficients, &places.plane(|t| displacements[t].extend(terms[t] as f32)));
+        let (starts, counts) = places.tables(&mut self.words);
+        Ok(List { starts, counts, indices: 0, values })
     }
 
     fn add_shapes(&mut self, correction: &BakedShapes, bones: usize) -> Result<(), GpuError> {
@@ -304,16 +338,7 @@ impl Arrays {
         let vertices = self.header.vertices as usize;
         self.correction = CorrectionForm::Shapes;
         counts("vertices with terms", model.terms.len(), vertices)?;
-        let terms = model.terms.entries();
-        below("shape", terms, displacements.len(), model.count())?;
-        // The number of a shape is stored as a float.
-        if model.count() > 1 << 24 {
-            return Err(GpuError::TooLarge { what: "shapes", size: model.count() as u64, most: 1 << 24 });
-        }
-        let places = Places::new(model.terms.offsets())?;
-        let values = append(&mut self.coefficients, &places.plane(|t| displacements[t].extend(terms[t] as f32)));
-        let (starts, tables) = places.tables(&mut self.words);
-        self.header.correction = List { starts, counts: tables, indices: 0, values };
+        self.header.correction = self.shapes(&model.terms, displacements, model.count())?;
         self.header.choice = match &model.carrier {
             Carrier::Base => 0,
             Carrier::Bones(bone_of) => {

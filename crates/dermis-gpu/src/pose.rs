@@ -33,7 +33,7 @@ pub(crate) fn write(pose: &PoseData, header: &Header, out: &mut [[f32; 4]]) {
             put(header.turns, &mut turns.iter().flat_map(rows));
             put(header.features, &mut fours(features.as_flattened()));
         }
-        CorrectionData::Joints { bones, turns, quaternions, z, .. } => {
+        CorrectionData::Joints { bones, turns, quaternions, z, shapes, reaches, .. } => {
             put(
                 header.bones,
                 &mut bones.iter().flat_map(|bone| {
@@ -48,6 +48,9 @@ pub(crate) fn write(pose: &PoseData, header: &Header, out: &mut [[f32; 4]]) {
                 put(header.turns, &mut turns.iter().flat_map(rows));
             }
             put(header.features, &mut fours(z));
+            if header.shapes != 0 {
+                put(header.shapes, &mut shapes.iter().zip(reaches).map(|(&w, &h)| [w, h, 0.0, 0.0]));
+            }
         }
         CorrectionData::Values { turns, values } => {
             if header.turns != 0 {

@@ -11,6 +11,7 @@ use crate::verbs::inspect::error as inspect;
 use crate::verbs::invert::error as invert;
 use crate::verbs::invert::program::ProgramError;
 use crate::verbs::pose::error as pose;
+use crate::verbs::session::error as session;
 use crate::verbs::suggest::error as suggest;
 use crate::verbs::weights::error as weights;
 use dermis_autorig::AutoRigError;
@@ -106,6 +107,9 @@ pub enum Error {
     /// A mesh could not be rigged.
     #[error(transparent)]
     Rig(AutoRigError),
+    /// A session cannot go on.
+    #[error(transparent)]
+    Session(#[from] session::Error),
     /// No poses can be suggested.
     #[error(transparent)]
     Suggest(#[from] suggest::Error),
@@ -162,6 +166,7 @@ impl Error {
             Self::Fit(error) => error.remedy(),
             Self::Invert(error) => error.remedy(),
             Self::Pose(error) => error.remedy(),
+            Self::Session(error) => error.remedy(),
             Self::Weights(error) => error.remedy(),
             Self::Retarget(RetargetError::NothingInCommon { .. } | RetargetError::NoBone { .. }) => {
                 "name pairs in a file for `map`, which `write_map` prepares: {\"bone of the rig\": \"bone of the source\"}; `dermis inspect` lists the bones".into()

@@ -27,6 +27,7 @@ mod retarget;
 mod rig;
 mod sculpts;
 mod secondary;
+mod session;
 mod snapshots;
 mod stacks;
 mod stream;

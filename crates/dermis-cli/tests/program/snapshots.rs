@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const VERBS: [&str; 22] = [
+const VERBS: [&str; 23] = [
     "demo",
     "inspect",
     "fit",
@@ -20,6 +20,7 @@ const VERBS: [&str; 22] = [
     "report",
     "pose",
     "suggest",
+    "session",
     "exercise",
     "retarget",
     "rig",
@@ -52,6 +53,9 @@ fn the_help_of_every_verb_is_stored() {
     }
     for form in ["shapes", "drivers", "bones", "viewer"] {
         check(&format!("help_export_{form}.txt"), &desk.good(&format!("help export {form}")).out);
+    }
+    for act in ["new", "next", "add", "fit", "status", "undo", "redo", "export"] {
+        check(&format!("help_session_{act}.txt"), &desk.good(&format!("help session {act}")).out);
     }
     let listed =
         all.lines().filter(|line| line.starts_with("  ") && line[2..].starts_with(|c: char| c.is_ascii_lowercase()));
@@ -102,6 +106,10 @@ fn the_keys_of_every_verb_s_json_are_stored() {
         "compare train.npz --examples train.npz --hold-out test.npz --methods mwe --counts 4,8 --draws 2 --json",
         "report a.json b.json --json",
         "suggest joint.dermis --motion test.npz --json",
+        "session new train.npz -o s --motion test.npz --truth test.npz --json",
+        "session next s -n 1 -o todo.npz --json",
+        "session add s @test:2 --anchor --json",
+        "session status s --json",
         "exercise train.npz --count 12 --in-betweens 2 -o exercise.npz --write-limits limits.json --json",
         "retarget test.npz train.npz -o moved.npz --json",
         "rig BODY -o rigged.glb --write-joints joints.json --report rig.html --write-exercise rigged.npz --json",

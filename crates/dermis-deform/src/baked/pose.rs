@@ -48,6 +48,10 @@ pub enum CorrectionData<'a> {
         quaternions: &'a [Vec4],
         /// z of all joints, each joint's filled up with zeros to a multiple of four.
         z: &'a [f32],
+        /// w of every shape of the layer; empty without one.
+        shapes: &'a [f32],
+        /// h of every shape of the layer.
+        reaches: &'a [f32],
     },
     /// A pose space, or shapes.
     Values {
@@ -114,8 +118,8 @@ impl Baked {
                     features: &scratch.leaving.features,
                 },
                 Some(BakedCorrection::Joints(_)) => {
-                    let JointsScratch { bones, turns, quaternions, .. } = &correction.joints;
-                    CorrectionData::Joints { bones, turns, quaternions, z: &scratch.leaving.z }
+                    let JointsScratch { bones, turns, quaternions, shapes, reaches, .. } = &correction.joints;
+                    CorrectionData::Joints { bones, turns, quaternions, z: &scratch.leaving.z, shapes, reaches }
                 }
                 Some(BakedCorrection::PoseSpace(_)) => {
                     let scratch = &correction.pose_space;

@@ -3,7 +3,7 @@
 
 use crate::error::FileError;
 use dermis_rig::glam::{DMat3, DVec3};
-use dermis_rig::{Example, Rig};
+use dermis_rig::{BoneTransforms, Example, Rig};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -16,23 +16,32 @@ pub(crate) const LOOKED_AT: usize = 4;
 /// Vertices out of place that are looked for among all others, at most.
 const SOUGHT: usize = 256;
 
-/// Compares unit, axes and vertex order of examples of one file with what the rig makes of their poses. Of many, a few evenly
-/// spread ones are looked at.
+/// Returns the skin that a rig's own weights make of a pose; `None` without weights.
+pub(crate) fn own_skin(rig: &Rig, pose: &BoneTransforms) -> Option<Vec<DVec3>> {
+    let weights = rig.weights()?;
+    let mut skin = vec![DVec3::ZERO; rig.mesh().positions.len()];
+    dermis_deform::lbs(&rig.mesh().positions, weights, pose, &mut skin);
+    Some(skin)
+}
+
+/// Compares unit, axes and vertex order of examples of one file with the skins that are expected in their poses. Of many, a few
+/// evenly spread ones are looked at.
 ///
+/// - `expected`: the skin in a pose; nothing is compared where it is not known
 /// - `is_ordered`: the order of the vertices is known, by proof or by the user's word, and not looked at
 ///
 /// # Errors
 /// [`FileError::Lacks`] with the remedy.
-pub(crate) fn check_skins(rig: &Rig, examples: &[Example], is_ordered: bool, path: &Path) -> Result<(), FileError> {
-    let Some(weights) = rig.weights() else { return Ok(()) };
+pub(crate) fn check_skins(
+    rig: &Rig,
+    examples: &[Example],
+    expected: &dyn Fn(&BoneTransforms) -> Option<Vec<DVec3>>,
+    is_ordered: bool,
+    path: &Path,
+) -> Result<(), FileError> {
     let examples: Vec<&Example> = examples.iter().step_by(examples.len().div_ceil(LOOKED_AT).max(1)).collect();
-    let expected: Vec<Vec<DVec3>> = (examples.iter())
-        .map(|example| {
-            let mut skin = vec![DVec3::ZERO; rig.mesh().positions.len()];
-            dermis_deform::lbs(&rig.mesh().positions, weights, &example.transforms, &mut skin);
-            skin
-        })
-        .collect();
+    let expected: Option<Vec<Vec<DVec3>>> = examples.iter().map(|example| expected(&example.transforms)).collect();
+    let Some(expected) = expected else { return Ok(()) };
     let skins: Vec<Skin<'_>> =
         examples.into_iter().zip(&expected).map(|(example, expected)| Skin { example, expected }).collect();
     check_size(&skins, path)?;

@@ -1,6 +1,6 @@
 //! Which skin belongs to which pose, where they come from two files.
 
-use super::{FileNote, Motions, ReadOptions, check_skins, clip_motion, example, matching, pick_clip};
+use super::{FileNote, Motions, ReadOptions, check_skins, clip_motion, example, matching, own_skin, pick_clip};
 use crate::error::FileError;
 use dermis_io::{Contents, Matching, Record};
 use dermis_rig::glam::DVec3;
@@ -34,7 +34,7 @@ pub(super) fn with_motion(
             Some(made)
         });
         let examples: Vec<Example> = examples.collect();
-        check_skins(rig, &examples, options.trust_order, path)?;
+        check_skins(rig, &examples, &|pose| own_skin(rig, pose), options.trust_order, path)?;
         Ok(examples)
     };
     if skins.len() == motion.motion.frames.len() {

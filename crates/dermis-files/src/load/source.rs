@@ -27,12 +27,25 @@ impl Source {
         }
     }
 
-    /// Keeps the records the part names.
+    /// Keeps the records the part names. Where it names no clip, but morph targets, those are kept, and no clip.
     ///
     /// # Errors
     /// [`FileError::Lacks`] if it names none.
     pub fn select(&self, contents: &mut Contents) -> Result<(), FileError> {
-        if self.part.is_none() || !contents.clips.is_empty() {
+        let Some(part) = &self.part else { return Ok(()) };
+        let is_clip = |name: &str| name == part || name.rsplit_once('|').is_some_and(|(_, short)| short == part);
+        let taken: Vec<bool> = contents.morphs.iter().map(|morph| self.takes(&morph.name)).collect();
+        if contents.records.is_empty()
+            && taken.contains(&true)
+            && !contents.clips.iter().any(|clip| is_clip(&clip.name))
+        {
+            let (mut morphs, mut weights) = (taken.iter(), taken.iter());
+            contents.morphs.retain(|_| morphs.next() == Some(&true));
+            contents.morph_weights.retain(|_| weights.next() == Some(&true));
+            contents.clips.clear();
+            return Ok(());
+        }
+        if !contents.clips.is_empty() {
             return Ok(());
         }
         let total = contents.records.len();

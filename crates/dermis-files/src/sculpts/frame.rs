@@ -1,6 +1,6 @@
 //! Whether a sculpt was made in the frame that it names: programs count frames from 0 or 1, and at rates of their own.
 
-use super::Shape;
+use super::{Shape, ShownSkin};
 use crate::error::FileError;
 use crate::load::{ReadOptions, Source, clip_motion, pick_clip};
 use dermis_io::Contents;
@@ -20,6 +20,7 @@ pub(super) struct Moments<'a> {
     pub frames: &'a [Frame],
     pub poses: &'a Source,
     pub options: &'a ReadOptions,
+    pub shown: &'a ShownSkin<'a>,
 }
 
 /// A frame that a sculpt could mean.
@@ -37,14 +38,17 @@ struct Agreement {
 }
 
 impl Moments<'_> {
-    /// Compares a sculpt with the rig's skin in frame `at`, which it names; result: a warning.
+    /// Compares a sculpt with what was shown in frame `at`, which it names; result: a warning.
     ///
     /// # Errors
     /// [`FileError::Lacks`] if the sculpt names the frame by its number, and vertices that nobody touched agree with another
     /// frame: that one is named.
     pub fn check(&self, shape: &Shape, at: usize, path: &Path) -> Result<Option<String>, FileError> {
-        let Some(name) = shape.at.as_deref().filter(|_| self.rig.weights().is_some()) else { return Ok(None) };
+        let Some(name) = shape.at.as_deref() else { return Ok(None) };
         let here = self.distances(shape, &self.frames[at]);
+        if here.is_empty() {
+            return Ok(None);
+        }
         let by_number = name.parse().ok().filter(|_| self.frames.iter().all(|frame| frame.label != name));
         if let Some(number) = by_number {
             let near = at.saturating_sub(2)..(at + 3).min(self.frames.len());
@@ -66,16 +70,14 @@ impl Moments<'_> {
         Ok(self.nearer(shape, at, here))
     }
 
-    /// How far each vertex of a sculpt is from the rig's skin in a frame.
+    /// How far each vertex of a sculpt is from what was shown in a frame; nothing where that is not known.
     fn distances(&self, shape: &Shape, frame: &Frame) -> Vec<f64> {
-        let Some(weights) = self.rig.weights() else { return Vec::new() };
         let pose = self.rig.skeleton().bone_transforms(&frame.pose);
-        let mut skin = shape.positions.clone();
-        dermis_deform::lbs(&self.rig.mesh().positions, weights, &pose, &mut skin);
+        let Some(skin) = (self.shown.skin)(&pose) else { return Vec::new() };
         skin.iter().zip(&shape.positions).map(|(a, b)| a.distance(*b)).collect()
     }
 
-    /// Distance up to which a vertex agrees with the rig's skin.
+    /// Distance up to which a vertex agrees with what was shown.
     fn tolerance(&self) -> f64 {
         self.options.match_tolerance * self.rig.mesh().diagonal()
     }
@@ -144,9 +146,9 @@ impl Moments<'_> {
         let (there, best) = all.reduce(|best, other| if other.0 < best.0 { other } else { best })?;
         (there < 0.5 * here).then(|| {
             format!(
-                "\"{}\" is taken for a sculpt of \"{}\" (median distance to the rig's skin {here:.3e} m), but \"{}\" is nearer \
+                "\"{}\" is taken for a sculpt of \"{}\" (median distance to {} {here:.3e} m), but \"{}\" is nearer \
                  ({there:.3e} m): check the number of the frame",
-                shape.name, self.frames[at].label, best.label
+                shape.name, self.frames[at].label, self.shown.name, best.label
             )
         })
     }

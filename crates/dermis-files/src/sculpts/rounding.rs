@@ -1,22 +1,21 @@
 //! Vertices of sculpts that nobody touched, but that rounding in another program moved.
 
+use super::ShownSkin;
 use crate::load::edges;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Example, Rig};
 
-/// Sets vertices that differ from the rig's skin by rounding to that skin; result: a line that counts them.
+/// Sets vertices that differ from what was shown by rounding to that skin; result: a line that counts them.
 ///
 /// Rounding is small, and rough: a vertex goes another way than its neighbours do together, where what an artist sculpts fades, but
 /// goes one way. If most vertices that differ by `tolerance` at most are rough, those are set that differ by twice as much as nine in ten of the rough
 /// ones, and by `tolerance` at most.
-pub(super) fn clear(rig: &Rig, sculpts: &mut [Example], tolerance: f64) -> Option<String> {
-    let weights = rig.weights()?;
+pub(super) fn clear(rig: &Rig, sculpts: &mut [Example], tolerance: f64, shown: &ShownSkin<'_>) -> Option<String> {
     let least = 1e-5 * rig.mesh().diagonal(); // six printed digits and 32 bits lose less, which moves nothing that matters
-    let mut skin = vec![DVec3::ZERO; rig.mesh().positions.len()];
     let (mut cleared, mut largest, mut first) = (0, 0.0f64, None);
     let mut touched = 0;
     for sculpt in sculpts {
-        dermis_deform::lbs(&rig.mesh().positions, weights, &sculpt.transforms, &mut skin);
+        let skin = (shown.skin)(&sculpt.transforms)?;
         let moves: Vec<DVec3> = sculpt.positions.iter().zip(&skin).map(|(x, y)| *x - *y).collect();
         let Some(most) = rounding(&moves, &rig.mesh().triangles, tolerance).filter(|most| *most > least) else {
             continue;
@@ -36,8 +35,9 @@ pub(super) fn clear(rig: &Rig, sculpts: &mut [Example], tolerance: f64) -> Optio
     }
     first.map(|first| {
         format!(
-            "{cleared} vertices of {touched} sculpts differ from the rig's skin by rounding, {largest:.1e} m at most, and are set \
-             to it (first: \"{first:.60}\")"
+            "{cleared} vertices of {touched} sculpts differ from {} by rounding, {largest:.1e} m at most, and are set to it (first: \
+             \"{first:.60}\")",
+            shown.name
         )
     })
 }

@@ -155,6 +155,7 @@ pub fn recipes() -> Vec<Vec<u8>> {
         json!({ "inspect": { "files": [input("a.glb")] } }),
         json!({ "pose": { "model": input("m.dermis"), "motion": input("w.npz"), "out": "o.pc2", "existing": "keep" } }),
         json!({ "suggest": { "model": input("m.dermis"), "motion": input("w.npz"), "count": 3 } }),
+        json!({ "session": { "folder": "hero.session", "act": { "add": { "sculpt": "a.obj", "at": "walk:12", "role": "check", "strength": 0.5 } } } }),
         json!({ "retarget": { "source": input("w.bvh"), "rig": input("a.glb"), "map": input("map.json"), "contacts": false, "out": "o.glb" } }),
         json!({ "rig": { "mesh": input("a.obj"), "template": input("biped"), "names": "mixamo", "up": "z", "front": "-y", "joints": input("j.json"), "out": "r.glb" } }),
         json!({ "eval": { "model": input("m.dermis"), "score": { "examples": [input("e.npz")] } } }),

@@ -22,7 +22,7 @@ struct Model {
     // In words, unless said otherwise.
     anchors: u32,
     relevance: u32,
-    flags: u32,  // 1: write normals, 2: the pose is welded
+    flags: u32,  // 1: write normals, 2: the pose is welded, 8: a joint model has a layer
     choice: u32, // the frame of a joint model, the carrier of shapes
     // Sections of a pose, in vec4 from its beginning.
     rows: u32,
@@ -33,6 +33,11 @@ struct Model {
     features: u32,
     per_length: f32, // 10 / L
     neighbourhoods: u32, // in extras: two vec4 per vertex of direct delta mush, plane after plane
+    layer: List,         // the shapes of a joint model
+    shapes: u32,         // section of a pose: weight and reach of every shape of the layer
+    unused_x: u32,
+    unused_y: u32,
+    unused_z: u32,
 }
 
 // How the base moves a vertex: its position about the middle of the character, and the rows of its linear map.

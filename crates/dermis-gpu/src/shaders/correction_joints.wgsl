@@ -2,6 +2,25 @@
 // choice: the frame, 0 of the anchor, 1 of the linear blend, 2 of the quaternion blend.
 const HALF_ROOT: f32 = 0.70710677;
 
+// The free part within the reach of the vertex's shapes, and the shapes.
+fn with_layer(v: u32, pose: u32, free: vec3f) -> vec3f {
+    let terms = count(model.layer, v);
+    if (terms == 0u) {
+        return free;
+    }
+    let at = model.layer.values + first(model.layer, v);
+    var beyond = 1.0;
+    var d = vec3f();
+    for (var k = 0u; k < terms; k++) {
+        // The number of the shape is the last entry.
+        let e = coefficients[at + 32u * k];
+        let shape = poses[pose + model.shapes + u32(e.w)];
+        beyond *= 1.0 - shape.y;
+        d += e.xyz * shape.x;
+    }
+    return free * (1.0 - beyond) + d;
+}
+
 fn correction(v: u32, pose: u32, posed: Posed) -> vec3f {
     let anchor = words[model.anchors + v];
     if (anchor == NONE) {
@@ -64,7 +83,10 @@ fn correction(v: u32, pose: u32, posed: Posed) -> vec3f {
         sy += coefficients[u + 32u] * coordinates;
         sz += coefficients[u + 64u] * coordinates;
     }
-    let free = vec3f(dot(sx, vec4f(1.0)), dot(sy, vec4f(1.0)), dot(sz, vec4f(1.0)));
+    var free = vec3f(dot(sx, vec4f(1.0)), dot(sy, vec4f(1.0)), dot(sz, vec4f(1.0)));
+    if ((model.flags & 8u) != 0u) {
+        free = with_layer(v, pose, free);
+    }
     // The shared part.
     var together = vec3f();
     var squares = 0.0;

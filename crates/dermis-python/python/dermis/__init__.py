@@ -35,6 +35,7 @@ from ._methods import (
     presets,
 )
 from ._parts import PartsFit, fit_part, fit_parts, merge_parts
+from ._session import Session
 from ._shapes import Decomposition, Inversion, ShapeTrack, decompose, invert, shape_track
 from ._verbs import (
     animate,
@@ -79,6 +80,7 @@ __all__ = [
     "Psd",
     "Rig",
     "RotationalRegression",
+    "Session",
     "ShapeByExample",
     "ShapeTrack",
     "__version__",

@@ -38,6 +38,7 @@ pub use crate::verbs::report::{ReportOutcome, ReportRecipe};
 pub use crate::verbs::retarget::{RetargetOutcome, RetargetRecipe};
 pub use crate::verbs::rig::walk::{Feet, MotionSource, RigMotion};
 pub use crate::verbs::rig::{Axis, BoneNames, RigOutcome, RigRecipe, UNSURE};
+pub use crate::verbs::session::recipe::{SessionAct, SessionOutcome, SessionRecipe, SessionStatus};
 pub use crate::verbs::suggest::recipe::{SuggestOutcome, SuggestRecipe, SuggestedBundle};
 pub use crate::verbs::weights::recipe::{
     BoneRule, HeatOptions, PlanOptions, ScanOptions, ScanStart, SingleBoneOptions, WeightSource, WeightsFound,
@@ -101,6 +102,8 @@ pub enum Recipe {
     Animate(AnimateRecipe),
     /// Show many instances of a model.
     Crowd(Box<CrowdRecipe>),
+    /// Learn a sculpt at a time.
+    Session(Box<SessionRecipe>),
 }
 
 /// What came of a recipe.
@@ -147,6 +150,8 @@ pub enum Outcome {
     Animate(Box<AnimateOutcome>),
     /// Of a crowd.
     Crowd(Box<CrowdOutcome>),
+    /// Of an act on a session.
+    Session(Box<SessionOutcome>),
 }
 
 impl Recipe {
@@ -177,6 +182,7 @@ impl Recipe {
             Self::Report(recipe) => Outcome::Report(Box::new(recipe.run(watch)?)),
             Self::Animate(recipe) => Outcome::Animate(Box::new(recipe.run(watch)?)),
             Self::Crowd(recipe) => Outcome::Crowd(Box::new(recipe.run(watch)?)),
+            Self::Session(recipe) => Outcome::Session(Box::new(recipe.run(watch)?)),
         })
     }
 
@@ -204,6 +210,7 @@ impl Recipe {
             Self::Report(_) => "report",
             Self::Animate(_) => "animate",
             Self::Crowd(_) => "crowd",
+            Self::Session(_) => "session",
         }
     }
 
@@ -289,6 +296,7 @@ impl Outcome {
             Self::Report(outcome) => outcome.json(),
             Self::Animate(outcome) => outcome.json(),
             Self::Crowd(outcome) => outcome.json(),
+            Self::Session(outcome) => outcome.json(),
         }
     }
 }

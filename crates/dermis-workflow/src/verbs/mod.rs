@@ -21,5 +21,6 @@ pub mod pose;
 pub(crate) mod report;
 pub(crate) mod retarget;
 pub(crate) mod rig;
+pub mod session;
 pub mod suggest;
 pub mod weights;

@@ -85,7 +85,9 @@ pub(in crate::baked) struct JointsScratch {
     pub(in crate::baked) turns: Vec<Mat3>,
     pub(in crate::baked) quaternions: Vec<Vec4>,
     /// w of every shape of the layer.
-    shapes: Vec<f32>,
+    pub(in crate::baked) shapes: Vec<f32>,
+    /// h of every shape of the layer.
+    pub(in crate::baked) reaches: Vec<f32>,
     /// The same for eight vertices side by side: bones, their turns as quaternions, and the welded ones' turns back with the
     /// identity after them.
     pub(super) columns: Vec<Columns>,
@@ -135,6 +137,8 @@ impl BakedJoints {
         out.z.extend(out.pose.z.iter().map(|&z| z as f32));
         out.shapes.clear();
         out.shapes.extend(out.pose.shapes.iter().map(|&w| w as f32));
+        out.reaches.clear();
+        out.reaches.extend(out.pose.reaches.iter().map(|&h| h as f32));
         out.turns.clear();
         out.turns.extend(out.pose.turns.iter().map(|t| t.as_mat3()));
         out.bones.clear();

@@ -50,7 +50,6 @@ impl Path for OnCard {
     fn supports(&self, model: &Deformer, wanted: Wanted) -> bool {
         let refused = matches!(model.base(), Base::RotationalRegression(_) | Base::Stack(..) | Base::Given)
             || matches!(model.correction(), Some(Correction::PoseSpace(_)))
-            || matches!(model.correction(), Some(Correction::Joints(joints)) if joints.layer.is_some())
             || (wanted == Wanted::SkinnedNormals && model.correction().is_some());
         !refused
     }

@@ -14,7 +14,7 @@ use crate::recipe::{Existing, Input, SculptInput, Watch, keep, paths, reserve_pa
 use crate::report::{ModelOutcome, ScoredExamples, SetRole};
 use crate::shown::{file_stamps, fit_summary};
 use crate::verbs::fit::{FitInput, FitReport, Fitted, Method, Streaming};
-use crate::verbs::invert::{load_sculpts, load_stack};
+use crate::verbs::invert::{ShownSkin, load_sculpts, load_stack};
 use crate::verbs::suggest::{Advice, advice_json, advice_table};
 use dermis_fit::Progress;
 use dermis_fit::method::share::Share;
@@ -395,7 +395,8 @@ impl FitRecipe {
             FitExamples::Sculpts { sculpts, poses } => {
                 let (sculpts, poses): (Vec<_>, _) =
                     (sculpts.iter().map(SculptInput::source).collect(), poses.as_ref().map(|input| &input.file));
-                let load = |p: Progress<'_>| load_sculpts(rig, &loaded.space, &sculpts, poses, &options, p);
+                let shown = ShownSkin::of_rig(rig);
+                let load = |p: Progress<'_>| load_sculpts(rig, &loaded.space, &sculpts, poses, &options, &shown, p);
                 let mut read = step(watch, "read sculpts", load)?;
                 // Nobody looked at the vertices that a sculpt leaves as they were.
                 read.examples

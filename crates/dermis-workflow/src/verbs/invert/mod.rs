@@ -10,7 +10,7 @@ pub(crate) mod recipe;
 mod stack;
 mod write;
 
-pub use dermis_files::sculpts::{SculptSource, Sculpts, load_sculpts};
+pub use dermis_files::sculpts::{SculptSource, Sculpts, ShownSkin, load_sculpts};
 pub use stack::load_stack;
 pub use write::{BundleVertices, Shown, is_folder, write_corrections};
 

@@ -6,8 +6,8 @@ use crate::load::{ReadOptions, load_rig};
 use crate::recipe::{Existing, Input, SculptInput, Watch, keep, reserve, seen, step, within};
 use crate::report::{LengthUnit, show_length, unit_of};
 use crate::verbs::invert::{
-    BundleVertices, Inverted, Settings, Shown, Skinning, Through, is_folder, load_sculpts, load_stack, solve,
-    write_corrections,
+    BundleVertices, Inverted, Settings, Shown, ShownSkin, Skinning, Through, is_folder, load_sculpts, load_stack,
+    solve, write_corrections,
 };
 use dermis_fit::inverse::{Coupled, InverseMethod, InverseSettings, MAX_CORRECTION};
 use dermis_fit::method::contradictions;
@@ -180,7 +180,8 @@ impl InvertRecipe {
         };
         let files: Vec<_> = self.sculpts.iter().map(SculptInput::source).collect();
         let poses = self.poses.as_ref().map(|input| &input.file);
-        let load = |p: Progress<'_>| load_sculpts(&rig.rig, &rig.space, &files, poses, &self.read, p);
+        let shown = ShownSkin::of_rig(&rig.rig);
+        let load = |p: Progress<'_>| load_sculpts(&rig.rig, &rig.space, &files, poses, &self.read, &shown, p);
         let sculpts = step(watch, "read sculpts", load)?;
         notes.extend(sculpts.notes.iter().cloned());
         self.read.must_act_on(&notes)?;

@@ -4,11 +4,13 @@ pub mod error;
 pub(crate) mod recipe;
 
 use crate::error::Error;
+use crate::load::LoadedRig;
 use crate::report::page::{LacksRow, PageTable, lacks_table};
+use crate::verbs::fit::{FitInput, Method, fit};
 use dermis_fit::Progress;
 use dermis_fit::design::{DesignError, Known};
 use dermis_io::{Contents, Format, ModelFile, Record};
-use dermis_rig::{Example, ExampleSet, Frame, Motion};
+use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Motion};
 use serde_json::{Value, json};
 
 pub use dermis_fit::design::{Advice, Amplitude, NEW, Pair, Region, Sculpt, Study, Suggestion, Suggestions};
@@ -39,6 +41,25 @@ pub fn lacks(model: &ModelFile, examples: &ExampleSet, progress: Progress<'_>) -
         return Ok(None);
     }
     Ok(Some(study(model, &motion, None, progress)?.advise()))
+}
+
+/// Returns the model of a rig's own weights, which knows the bind pose alone: what there is before anything was learnt.
+///
+/// # Errors
+/// [`Error`] of a rig without weights.
+pub(crate) fn model_of_weights(loaded: &LoadedRig) -> Result<ModelFile, Error> {
+    let rest = Example {
+        label: "rest".into(),
+        time: None,
+        transforms: BoneTransforms::identity(loaded.rig.skeleton().len()),
+        positions: loaded.rig.mesh().positions.clone(),
+        importance: 1.0,
+        local: None,
+    };
+    let examples =
+        ExampleSet::new("rest".into(), vec![rest], &loaded.rig).map_err(|e| Error::Internal(e.to_string()))?;
+    let input = FitInput::new(&loaded.rig, &examples);
+    Ok(fit(loaded, &input, &Method::OwnWeights, &dermis_fit::silent)?.model)
 }
 
 fn known(model: &ModelFile) -> Result<Known<'_>, Error> {

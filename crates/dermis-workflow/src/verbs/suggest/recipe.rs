@@ -5,11 +5,9 @@ use crate::error::Error;
 use crate::load::{FileNote, ReadOptions, kind_of, load_model, load_motion, load_rig};
 use crate::output::reserve_file;
 use crate::recipe::{Existing, Input, Watch, keep, seen, step};
-use crate::verbs::fit::{FitInput, Method, fit};
-use crate::verbs::suggest::{Advice, Suggestions, advice_json, bundle, json, study};
+use crate::verbs::suggest::{Advice, Suggestions, advice_json, bundle, json, model_of_weights, study};
 use dermis_io::npz::{StoredFloat, write};
 use dermis_io::{Format, ModelFile};
-use dermis_rig::{BoneTransforms, Example, ExampleSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -121,20 +119,9 @@ fn model_or_rig(path: &Path) -> Result<(ModelFile, FileNote), Error> {
         return Ok(load_model(path)?);
     }
     let loaded = load_rig(path)?;
-    let rest = Example {
-        label: "rest".into(),
-        time: None,
-        transforms: BoneTransforms::identity(loaded.rig.skeleton().len()),
-        positions: loaded.rig.mesh().positions.clone(),
-        importance: 1.0,
-        local: None,
-    };
-    let examples =
-        ExampleSet::new("rest".into(), vec![rest], &loaded.rig).map_err(|e| Error::Internal(e.to_string()))?;
-    let input = FitInput::new(&loaded.rig, &examples);
-    let fitted = fit(&loaded, &input, &Method::OwnWeights, &dermis_fit::silent)?;
+    let model = model_of_weights(&loaded)?;
     let note = loaded.notes.into_iter().next().unwrap_or_default();
-    Ok((fitted.model, note))
+    Ok((model, note))
 }
 
 impl SuggestOutcome {
