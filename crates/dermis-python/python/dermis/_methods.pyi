@@ -91,6 +91,7 @@ class Joint(Method):
         untouched: float = ...,
         guard: bool = ...,
         coefficients: Choice = ...,
+        remember: Choice | None = ...,
     ) -> None: ...
 
 class Lbs(Method):
