@@ -24,6 +24,7 @@
 mod delivered;
 mod driver;
 
+pub(crate) use driver::layer_driver;
 pub use driver::{table_bones, table_driver};
 
 use crate::driven::{roots, sample_poses};
