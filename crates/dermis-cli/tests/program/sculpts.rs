@@ -344,7 +344,7 @@ fn play(reader: impl Fn(&Path, &Path) -> Value) {
         desk.good(&format!("{FIT} --method {method} -o hero.dermis --force"));
         let export =
             "export drivers hero.dermis -o hero.glb --table hero.json --motion body.glb#exercise --force --json";
-        let told = number(&desk.json(export), "driven.motion.shapes.max");
+        let told = number(&desk.json(export), "motion.shapes.max");
         let rows = reader(&desk.path("hero.json"), &desk.path("poses.json"));
         desk.good("pose hero.dermis --motion body.glb#exercise -o skins.npz --force");
         let skins = contents(&desk, "skins.npz");
