@@ -35,15 +35,12 @@
 //! [`Weld::apply`]: dermis_deform::guard::Weld::apply
 
 mod regression;
-mod samples;
 mod sculpts;
 mod shapes;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use samples::{roots, sample_poses};
-pub(crate) use shapes::named_bones;
-
+use crate::samples::{Samples, apart, join_roots, sample_poses};
 use crate::{CompileError, PruneCost, Warning, skin_weights};
 use dermis_deform::baked::{BakedCorrection, BakedLayer};
 use dermis_deform::joints::JointPose;
@@ -57,7 +54,6 @@ use dermis_rig::{BoneIndex, BoneTransforms, IndexVec, Influences, MorphTarget, M
 use dermis_solve::faer::Mat;
 use rayon::prelude::*;
 use regression::{Linear, joint_starts, regress, rest_correction};
-use samples::{Samples, apart, join_roots};
 use sculpts::Sculpts;
 use shapes::{Shapes, shapes};
 use std::borrow::Cow;

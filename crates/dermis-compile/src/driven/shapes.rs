@@ -3,10 +3,11 @@
 use super::regression::Unscaled;
 use super::sculpts::Sculpts;
 use crate::pose_space::table_bones;
+use crate::samples::named_bones;
 use crate::scale::{Scaled, range, scaled};
 use dermis_deform::baked::BakedJoints;
 use dermis_deform::joints::Joint;
-use dermis_deform::tables::{JointTable, NamedBone, TableBone, TableJoint};
+use dermis_deform::tables::{JointTable, TableBone, TableJoint};
 use dermis_rig::glam::DAffine3;
 use dermis_rig::{BoneIndex, BoneTransforms, IndexVec, MorphTarget, Rig, Skeleton};
 use dermis_solve::faer::Mat;
@@ -83,13 +84,4 @@ impl Shapes {
     pub fn bones_of(&self, pose: &BoneTransforms) -> IndexVec<TableBone, DAffine3> {
         IndexVec::new(self.bones.iter().map(|bone| pose[*bone]).collect())
     }
-}
-
-/// Names and bind poses of the bones that a table lists.
-pub(crate) fn named_bones(skeleton: &Skeleton, bones: &[BoneIndex]) -> IndexVec<TableBone, NamedBone> {
-    let bone = |&bone: &BoneIndex| NamedBone {
-        name: skeleton.names()[bone].clone(),
-        inverse_bind: skeleton.inverse_bind()[bone],
-    };
-    IndexVec::new(bones.iter().map(bone).collect())
 }

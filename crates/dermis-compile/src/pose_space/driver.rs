@@ -2,7 +2,7 @@
 
 use super::Origin;
 use super::delivered::{Delivered, whole};
-use crate::driven::named_bones;
+use crate::samples::named_bones;
 use dermis_deform::guard::Weld;
 use dermis_deform::pose_space::{CompiledShapes, Joint};
 use dermis_deform::tables::{DriverChannel, NamedBone, PoseDriver, PoseJoint, PoseRegion, TableBone, TableCoordinate};
