@@ -14,7 +14,7 @@ export class Drivers {
     const { format, version, kind, bones, shapes, offset, clamp } = table;
     demand(format === "dermis-drivers", `format is ${format}, not dermis-drivers`);
     const isPoseSpace = (version === 2 || version === 3) && kind === "pose-space";
-    demand(version === 1 || isPoseSpace, `this reader does not know version ${version}, kind ${kind}`);
+    demand(version === 1 || version === 4 || isPoseSpace, `this reader does not know version ${version}, kind ${kind}`);
     const lists = isPoseSpace ? ["bones", "shapes", "joints", "channels", "regions"] : ["bones", "shapes", "joints", "matrix"];
     lists.forEach((name) => demand(Array.isArray(table[name]), `${name} is no list`));
     bones.forEach((bone) => checkRows(bone.inverse_bind, 3, 4, `inverse_bind of ${bone.name}`));
@@ -22,6 +22,7 @@ export class Drivers {
     checkRows([clamp], 1, 2, "clamp");
     demand(clamp[0] <= clamp[1], `clamp is from ${clamp[0]} to ${clamp[1]}`);
     Object.assign(this, { bones, shapes, offset, clamp, addTo: isPoseSpace ? poseSpace(table) : jointModel(table) });
+    if (version === 4) this.addTo = withSculpts(table, this.addTo);
   }
 
   /**
@@ -45,8 +46,20 @@ export class Drivers {
   }
 }
 
-/** Checks a table of version 1. Returns what adds `matrix` z to the weights. */
-function jointModel({ length, sigma, bones, joints, matrix, shapes }) {
+/** Checks the sculpts of a table of version 4. Returns what adds their weights after those of the joint model. */
+function withSculpts({ bones, shapes, matrix, sculpts }, addJoints) {
+  demand(sculpts !== null && typeof sculpts === "object", "sculpts is no object");
+  ["joints", "channels", "regions"].forEach((name) => demand(Array.isArray(sculpts[name]), `${name} of sculpts is no list`));
+  demand(sculpts.regions.every((region) => region.shapes?.every((i) => i >= matrix.length)), "a sculpt has the shape of a joint");
+  const addSculpts = poseSpace({ ...sculpts, bones, shapes });
+  return (...all) => {
+    addJoints(...all);
+    addSculpts(...all);
+  };
+}
+
+/** Checks a table of version 1, or the joints of one of version 4. Returns what adds `matrix` z to the weights. */
+function jointModel({ version, length, sigma, bones, joints, matrix, shapes }) {
   demand(length > 0 && sigma > 0 && Number.isFinite(length + sigma), `length is ${length} and sigma is ${sigma}`);
   const origin = new Array(12).fill(0);
   // g − 1: the ones of g(φ, ψ) − g(φ, 0) − g(0, ψ) + 1 cancel, and expm1 keeps the digits that go with them.
@@ -74,14 +87,16 @@ function jointModel({ length, sigma, bones, joints, matrix, shapes }) {
       return inverse_factor.map((row) => dot(row, k));
     };
   });
-  checkRows(matrix, shapes.length, sum(joints.map((joint) => joint.inducing.length)), "matrix");
+  // With sculpts the first shapes alone are those of the joints.
+  const rows = version === 1 ? shapes.length : Math.min(matrix.length, shapes.length);
+  checkRows(matrix, rows, sum(joints.map((joint) => joint.inducing.length)), "matrix");
   return (weights, transforms) => {
     const z = coordinates.flatMap((of) => of(transforms));
     matrix.forEach((row, i) => { weights[i] += dot(row, z); });
   };
 }
 
-/** Checks a table of version 2 or 3. Returns what adds the values of all regions to the weights, and multiplies the windows. */
+/** Checks a pose space: a table of version 2 or 3, or sculpts. Returns what adds the values of all regions to the weights, and multiplies the windows. */
 function poseSpace({ coordinates, kernel, linear, bones, joints, channels, regions, shapes }) {
   const [size, kernelOf] = [COORDINATE_SIZES[coordinates?.kind], KERNELS[kernel?.kind]];
   demand(size && kernelOf, `this reader does not know coordinates ${coordinates?.kind} or kernel ${kernel?.kind}`);

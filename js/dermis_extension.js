@@ -4,8 +4,11 @@
 /** The names of the extensions that this file reads. */
 export const EXTENSIONS = ["DERMIS_joint_drivers", "DERMIS_pose_space"];
 
-/** The versions that this file knows. A pose space without one is of version 1; version 2 has windows and parts of rotations. */
-const VERSIONS = { DERMIS_joint_drivers: [1], DERMIS_pose_space: [1, 2] };
+/**
+ * The versions that this file knows. A pose space without one is of version 1; version 2 has windows and parts of rotations. Version 2 of
+ * joint drivers has sculpts.
+ */
+const VERSIONS = { DERMIS_joint_drivers: [1, 2], DERMIS_pose_space: [1, 2] };
 
 /**
  * Returns the bones of a node's skin: `node`, `joint` (its number in the skin), `name`, `inverse_bind` (three rows). `matrices` are
@@ -50,12 +53,17 @@ export function extensionTable(json, node, bones) {
     return used.get(bone);
   };
   const isPoseSpace = name === "DERMIS_pose_space";
-  const joints = fields.joints.map((joint, j) => {
-    if (!isPoseSpace) return { ...joint, from: numberOf(joint.from, j), to: numberOf(joint.to, j) };
+  const withPath = (joint, j) => {
     demand(Array.isArray(joint.path) && joint.path.every((pair) => pair?.length === 2), node, `joint ${j} of ${name} has no path of pairs`);
     return { ...joint, path: joint.path.map((pair) => pair.map((index) => numberOf(index, j))) };
-  });
-  const kind = isPoseSpace ? { version: version + 1, kind: "pose-space" } : { version: 1 };
+  };
+  const withEnds = (joint, j) => ({ ...joint, from: numberOf(joint.from, j), to: numberOf(joint.to, j) });
+  const joints = fields.joints.map(isPoseSpace ? withPath : withEnds);
+  if (!isPoseSpace && version === 2) {
+    demand(Array.isArray(fields.sculpts?.joints), node, `${name}: sculpts has no list of joints`);
+    fields.sculpts = { ...fields.sculpts, joints: fields.sculpts.joints.map(withPath) };
+  }
+  const kind = isPoseSpace ? { version: version + 1, kind: "pose-space" } : { version: version === 2 ? 4 : 1 };
   return { ...fields, format: "dermis-drivers", ...kind, bones: [...used.keys()], joints, shapes };
 }
 

@@ -17,7 +17,7 @@ namespace Dermis
 
         readonly double[][][] inverseBind;
         readonly double[] offset, clamp;
-        readonly PoseSpace poseSpace; // null for a joint model
+        readonly PoseSpace poseSpace; // that of the sculpts of a joint model; null for one without
         readonly double length, sigma;
         readonly List<Joint> joints = new List<Joint>();
         readonly double[][] matrix = { };
@@ -37,14 +37,15 @@ namespace Dermis
             Json.Demand(table["format"].Text == "dermis-drivers", "format is " + table["format"].Text);
             double version = table["version"].Number;
             string kind = table.Has("kind") ? table["kind"].Text : "";
-            bool isKnown = version == 1 || ((version == 2 || version == 3) && kind == "pose-space");
+            bool isKnown = version == 1 || version == 4 || ((version == 2 || version == 3) && kind == "pose-space");
             Json.Demand(isKnown, "this reader does not know version " + version + " of kind \"" + kind + "\"");
             Bones = table["bones"].List.Select(bone => bone["name"].Text).ToArray();
             inverseBind = table["bones"].List.Select(bone => bone["inverse_bind"].Rows(3, 4, "inverse_bind")).ToArray();
             Shapes = table["shapes"].List.Select(shape => shape.Text).ToArray();
             offset = table["offset"].Numbers(Shapes.Length, "offset");
             clamp = table["clamp"].Numbers(2, "clamp");
-            if (version != 1)
+            bool isJointModel = version == 1 || version == 4;
+            if (!isJointModel)
             {
                 poseSpace = new PoseSpace(table, Bones.Length, Shapes.Length);
                 return;
@@ -52,7 +53,10 @@ namespace Dermis
             length = table["length"].Number;
             sigma = table["sigma"].Number;
             foreach (Json json in table["joints"].List) joints.Add(ReadJoint(json));
-            matrix = table["matrix"].Rows(Shapes.Length, joints.Sum(joint => joint.Inducing.Length), "matrix");
+            // With sculpts the first shapes alone are those of the joints.
+            int rows = version == 1 ? Shapes.Length : Math.Min(table["matrix"].List.Count, Shapes.Length);
+            matrix = table["matrix"].Rows(rows, joints.Sum(joint => joint.Inducing.Length), "matrix");
+            if (version == 4) poseSpace = new PoseSpace(table["sculpts"], Bones.Length, Shapes.Length);
         }
 
         /// <summary>

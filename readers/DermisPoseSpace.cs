@@ -1,4 +1,4 @@
-// The pose space of a driver table, version 2 or 3: coordinates of joints and channels, and the values of regions. C# 7.
+// The pose space of a driver table, version 2 or 3, or of the sculpts of version 4: coordinates of joints and channels, and the values of regions. C# 7.
 using System;
 using System.Collections.Generic;
 using System.Linq;

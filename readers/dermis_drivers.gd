@@ -31,14 +31,15 @@ func _init(table: Variant) -> void:
 	for bone: Dictionary in _table.bones:
 		bones.append(bone.name)
 	# Kernels between the bind pose and the centres do not depend on the pose.
-	for joint: Dictionary in _table.joints if _table.version == 1 else []:
+	for joint: Dictionary in _table.joints if _table.has("length") else []:
 		joint.at_bind = PackedFloat64Array()
 		for psi: PackedFloat64Array in joint.inducing:
 			joint.at_bind.append(_g_minus_one(Rotation.zeros(12), psi))
-	for region: Dictionary in _table.get("regions", []):
+	var space: Dictionary = _table.get("sculpts", _table)
+	for region: Dictionary in space.get("regions", []):
 		region.at_bind = PackedFloat64Array()
 		for centre: PackedFloat64Array in region.centres:
-			region.at_bind.append(_phi(region, Rotation.zeros(centre.size()), centre))
+			region.at_bind.append(_phi(space, region, Rotation.zeros(centre.size()), centre))
 
 
 ## Returns a weight for every name in [member shapes]. [param world_of] takes the name of a bone and returns its
@@ -61,10 +62,11 @@ func weights(world_of: Callable, channels := {}) -> PackedFloat64Array:
 	var windows := PackedFloat64Array()
 	windows.resize(result.size())
 	windows.fill(1.0)
-	if _table.version == 1:
+	if _table.has("length"):
 		_add_joint_model(result, linear, translation)
-	else:
-		_add_pose_space(result, linear, channels, windows)
+	var space: Dictionary = _table.get("sculpts", _table)
+	if space.has("regions"):
+		_add_pose_space(space, result, linear, channels, windows)
 	for i in result.size():
 		# A bone scaled to zero has no inverse. NaN would hide the whole mesh; the bind pose's weight replaces it.
 		var weight: float = result[i] if is_finite(result[i]) else _table.offset[i]
@@ -72,7 +74,7 @@ func weights(world_of: Callable, channels := {}) -> PackedFloat64Array:
 	return result
 
 
-## Version 1: adds `matrix` z.
+## Versions 1 and 4: adds `matrix` z.
 func _add_joint_model(to: PackedFloat64Array, linear: Array, translation: Array) -> void:
 	var z := PackedFloat64Array()
 	for joint: Dictionary in _table.joints:
@@ -97,7 +99,7 @@ func _add_joint_model(to: PackedFloat64Array, linear: Array, translation: Array)
 			k.append(_table.sigma * _table.sigma / 2.0 * bracket)
 		for row: PackedFloat64Array in joint.inverse_factor:
 			z.append(Rotation.dot(row, k))
-	for i in to.size():
+	for i: int in _table.matrix.size():
 		to[i] += Rotation.dot(_table.matrix[i], z)
 
 
@@ -106,31 +108,32 @@ func _g_minus_one(x: PackedFloat64Array, y: PackedFloat64Array) -> float:
 	return exp(-Rotation.squared_distance(x, y, 0, 12) / (_table.sigma * _table.sigma)) - 1.0
 
 
-## Versions 2 and 3: adds the values of all regions, and multiplies the windows of shapes.
-func _add_pose_space(to: PackedFloat64Array, linear: Array, channels: Dictionary, windows: PackedFloat64Array) -> void:
+## A pose space, a table of version 2 or 3 or the sculpts of version 4: adds the values of all regions, and multiplies the windows.
+func _add_pose_space(
+		space: Dictionary, to: PackedFloat64Array, linear: Array, channels: Dictionary, windows: PackedFloat64Array) -> void:
 	var x: Array[PackedFloat64Array] = []
-	for joint: Dictionary in _table.joints:
+	for joint: Dictionary in space.joints:
 		var q := PackedFloat64Array([1, 0, 0, 0, 1, 0, 0, 0, 1])
 		for pair: Array in joint.path:
 			q = Rotation.product(q, Rotation.product(Rotation.inverse(linear[pair[0]]), linear[pair[1]]))
-		var kinds: Dictionary = _table.coordinates.duplicate()
+		var kinds: Dictionary = space.coordinates.duplicate()
 		if joint.has("part"): # the scale of the other part is zero
 			kinds["twist" if joint.part == "swing" else "swing"] = 0.0
 		x.append(Rotation.limited(Rotation.coordinate(q, joint.axis, kinds), joint.limit))
-	for channel: Dictionary in _table.channels:
+	for channel: Dictionary in space.channels:
 		x.append(Rotation.limited(PackedFloat64Array([channel.scale * channels.get(channel.name, 0.0)]), channel.limit))
-	for region: Dictionary in _table.regions:
+	for region: Dictionary in space.regions:
 		var here := PackedFloat64Array()
 		var tail := PackedFloat64Array() # the coordinates as values
 		for pair: Array in region.relevance:
 			here.append_array(x[pair[0]])
-			for number in x[pair[0]] if _table.linear else PackedFloat64Array():
+			for number in x[pair[0]] if space.linear else PackedFloat64Array():
 				tail.append(sqrt(pair[1]) * number)
-		var to_origin := _phi(region, here, Rotation.zeros(here.size()))
+		var to_origin := _phi(space, region, here, Rotation.zeros(here.size()))
 		var values := PackedFloat64Array()
 		for i: int in region.centres.size():
-			var to_centre := _phi(region, here, region.centres[i])
-			if _table.kernel.kind == "polyharmonic":
+			var to_centre := _phi(space, region, here, region.centres[i])
+			if space.kernel.kind == "polyharmonic":
 				values.append((to_centre - to_origin - region.at_bind[i]) / 2.0)
 			else:
 				values.append(to_centre - to_origin * region.at_bind[i])
@@ -138,16 +141,16 @@ func _add_pose_space(to: PackedFloat64Array, linear: Array, channels: Dictionary
 		for i: int in region.shapes.size():
 			to[region.shapes[i]] += Rotation.dot(region.matrix[i], values)
 		for i: int in region.get("windows", []).size():
-			windows[region.shapes[i]] *= _window(region, region.windows[i], here)
+			windows[region.shapes[i]] *= _window(space, region, region.windows[i], here)
 
 
 ## A window: one up to r = ¾, zero from r = 1, and smooth between.
-func _window(region: Dictionary, window: Dictionary, here: PackedFloat64Array) -> float:
+func _window(space: Dictionary, region: Dictionary, window: Dictionary, here: PackedFloat64Array) -> float:
 	var centre: PackedFloat64Array = region.centres[window.centre]
 	var square := 0.0
 	var at := 0
 	for n: int in region.relevance.size():
-		var size := Table.size_of(_table, region.relevance[n][0])
+		var size := Table.size_of(space, region.relevance[n][0])
 		square += window.relevance[n] * Rotation.squared_distance(here, centre, at, size)
 		at += size
 	var t := clampf(4.0 * sqrt(square) - 3.0, 0.0, 1.0)
@@ -155,18 +158,18 @@ func _window(region: Dictionary, window: Dictionary, here: PackedFloat64Array) -
 
 
 ## The kernel of two points, each with the numbers of all coordinates of the region.
-func _phi(region: Dictionary, x: PackedFloat64Array, y: PackedFloat64Array) -> float:
+func _phi(space: Dictionary, region: Dictionary, x: PackedFloat64Array, y: PackedFloat64Array) -> float:
 	var sum := 0.0
 	var product := 1.0
 	var at := 0
 	for pair: Array in region.relevance:
-		var size := Table.size_of(_table, pair[0])
-		var square: float = pair[1] * Rotation.squared_distance(x, y, at, size) / _table.kernel.sigma ** 2
+		var size := Table.size_of(space, pair[0])
+		var square: float = pair[1] * Rotation.squared_distance(x, y, at, size) / space.kernel.sigma ** 2
 		var r := sqrt(square)
 		sum += square
 		product *= pow(1.0 - r, 7.0) * (7.0 * r + 1.0) if r < 1.0 else 0.0
 		at += size
-	match _table.kernel.kind:
+	match space.kernel.kind:
 		"gaussian": return exp(-sum)
 		"wendland": return product
 		_: return -sqrt(sum)

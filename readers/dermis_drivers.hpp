@@ -21,7 +21,8 @@ public:
         Json::demand(table["format"].text() == "dermis-drivers", "format is " + table["format"].text());
         const double version = table["version"].number();
         const std::string kind = table.has("kind") ? table["kind"].text() : "";
-        const bool is_known = version == 1 || ((version == 2 || version == 3) && kind == "pose-space");
+        const bool is_joint_model = version == 1 || version == 4;
+        const bool is_known = is_joint_model || ((version == 2 || version == 3) && kind == "pose-space");
         std::ostringstream found;
         found << "version " << version << (kind.empty() ? "" : ", kind " + kind);
         Json::demand(is_known, "this reader does not know " + found.str());
@@ -32,8 +33,9 @@ public:
         for (const Json& shape : table["shapes"].list()) shapes.push_back(shape.text());
         offset = table["offset"].numbers(shapes.size(), "offset");
         clamp = table["clamp"].numbers(2, "clamp");
-        if (version == 1) read_joint_model(table);
-        else pose_space.emplace(table, bones.size(), shapes.size());
+        if (!is_joint_model) pose_space.emplace(table, bones.size(), shapes.size());
+        else read_joint_model(table, version == 4);
+        if (version == 4) pose_space.emplace(table["sculpts"], bones.size(), shapes.size());
     }
 
     /// Returns a weight for every name in `shapes`. `world_of(bone)` is the joint-to-world matrix of the bone of that
@@ -75,7 +77,7 @@ private:
         Numbers at_bind; // g(0, ψ) − 1 of every ψ, which does not depend on the pose
     };
 
-    void read_joint_model(const Json& table) {
+    void read_joint_model(const Json& table, bool has_sculpts) {
         length = table["length"].number();
         sigma = table["sigma"].number();
         std::size_t columns = 0;
@@ -93,7 +95,9 @@ private:
             columns += count;
             joints.push_back(joint);
         }
-        matrix = table["matrix"].rows(shapes.size(), columns, "matrix");
+        // With sculpts the first shapes alone are those of the joints.
+        const std::size_t rows = std::min(table["matrix"].list().size(), shapes.size());
+        matrix = table["matrix"].rows(has_sculpts ? rows : shapes.size(), columns, "matrix");
     }
 
     void append_coordinates(Numbers& z, const Joint& joint, const std::vector<Transform>& transforms) const {
@@ -126,7 +130,7 @@ private:
     double length = 1, sigma = 1;
     std::vector<Joint> joints;
     std::vector<Numbers> matrix;
-    std::optional<PoseSpace> pose_space;
+    std::optional<PoseSpace> pose_space; // also that of the sculpts of a joint model
 };
 
 } // namespace dermis

@@ -1,4 +1,4 @@
-// The pose space of a driver table, version 2 or 3: coordinates of joints and channels, and the values of regions.
+// The pose space of a driver table, version 2 or 3, or of the sculpts of version 4: coordinates of joints and channels, and the values of regions.
 #pragma once
 #include "dermis_json.hpp"
 #include "dermis_rotation.hpp"

@@ -13,7 +13,7 @@ static func refusal(table: Variant) -> String:
 	if not table is Dictionary or table.get("format") != "dermis-drivers":
 		return "format is not dermis-drivers"
 	var is_pose_space: bool = table.get("version") in [2.0, 3.0] and table.get("kind") == "pose-space"
-	if table.get("version") != 1.0 and not is_pose_space:
+	if not table.get("version") in [1.0, 4.0] and not is_pose_space:
 		return "this reader does not know version %s, kind %s" % [table.get("version"), table.get("kind")]
 	for field: String in FIELDS + (POSE_SPACE_FIELDS if is_pose_space else JOINT_MODEL_FIELDS):
 		if not table.has(field):
@@ -23,10 +23,22 @@ static func refusal(table: Variant) -> String:
 			return "inverse_bind of %s is not three rows of four numbers" % bone.name
 	if not _are_rows([table.offset], 1, table.shapes.size()) or not _are_rows([table.clamp], 1, 2):
 		return "offset has not a number per shape, or clamp not two"
-	return _pose_space_refusal(table) if is_pose_space else _joint_model_refusal(table)
+	if is_pose_space:
+		return _pose_space_refusal(table)
+	if table.version == 1.0:
+		return _joint_model_refusal(table, table.shapes.size())
+	# With sculpts the first shapes alone are those of the joints.
+	var space: Variant = table.get("sculpts")
+	if not space is Dictionary:
+		return "there is no field sculpts"
+	for field: String in POSE_SPACE_FIELDS + ["joints"]:
+		if not space.has(field):
+			return "sculpts has no field " + field
+	var refused := _joint_model_refusal(table, mini(table.matrix.size(), table.shapes.size()))
+	return refused if refused != "" else _pose_space_refusal(space.merged({"bones": table.bones, "shapes": table.shapes}))
 
 
-static func _joint_model_refusal(table: Dictionary) -> String:
+static func _joint_model_refusal(table: Dictionary, rows: int) -> String:
 	var columns := 0
 	for joint: Dictionary in table.joints:
 		var count: int = joint.inverse_factor.size()
@@ -39,8 +51,8 @@ static func _joint_model_refusal(table: Dictionary) -> String:
 			if not _are_rows([joint.inverse_factor[i]], 1, i + 1):
 				return "row %s of inverse_factor has not %s numbers" % [i, i + 1]
 		columns += count
-	if not _are_rows(table.matrix, table.shapes.size(), columns):
-		return "matrix is not %s rows of %s numbers" % [table.shapes.size(), columns]
+	if not _are_rows(table.matrix, rows, columns):
+		return "matrix is not %s rows of %s numbers" % [rows, columns]
 	return ""
 
 

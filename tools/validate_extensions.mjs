@@ -24,7 +24,8 @@ if (files.length === 0) {
 
 const ajv = new Ajv({ strict: true, strictTuples: false, allErrors: true });
 const validators = {};
-for (const name of ['DERMIS_joint_drivers', 'DERMIS_pose_space']) {
+// That of a joint model refers to that of a pose space.
+for (const name of ['DERMIS_pose_space', 'DERMIS_joint_drivers']) {
   const path = join(root, `docs/extensions/${name}/schema/node.${name}.schema.json`);
   validators[name] = ajv.compile(JSON.parse(readFileSync(path, 'utf8')));
 }

@@ -388,15 +388,19 @@ fn driven_lines(driven: &Driven<DrivenReport>, unit: &LengthUnit) -> Vec<String>
     let (coordinates, joints) = (driven.coordinates, driven.joints);
     lines.push(format!(
         "{} shapes driven by {coordinates} coordinates of {joints} joints, made from {} poses",
-        driven.shapes, driven.samples
+        driven.shapes - driven.sculpts,
+        driven.samples
     ));
+    if driven.sculpts > 0 {
+        lines.push(format!("{} more, one for each sculpt that the model remembers, with its name", driven.sculpts));
+    }
     let sets = [Some(("training poses", &driven.training)), driven.motion.as_ref().map(|cost| ("frames", cost))];
     for (name, cost) in sets.into_iter().flatten() {
         lines.push(format!("distance to the model over {} {name}:", cost.poses));
         for (what, (rms, max)) in [
             ("skin weights alone".to_owned(), cost.weights_alone),
             (format!("with {} shapes", driven.shapes), cost.shapes),
-            (format!("with all {} shapes", coordinates + 1), cost.all_shapes),
+            (format!("with all {} shapes", coordinates + 1 + driven.sculpts), cost.all_shapes),
         ] {
             lines.push(format!("  {what:<22} rms {}, max {}", show_length(rms, unit), show_length(max, unit)));
         }

@@ -16,6 +16,7 @@ pub mod error;
 pub mod linear;
 pub mod pose_space;
 pub mod principal;
+mod samples;
 mod scale;
 pub mod warning;
 pub mod weights;

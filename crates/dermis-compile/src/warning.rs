@@ -40,10 +40,10 @@ pub enum Warning {
         /// The joints, as "bone to bone".
         joints: Vec<String>,
     },
-    /// A joint model with a layer, which linear shapes of joint coordinates come near.
-    Remembered {
-        /// The shapes of its layer.
-        sculpts: usize,
+    /// Remembered sculpts whose pose the model file does not hold.
+    SculptsWithoutPose {
+        /// Their names.
+        sculpts: Vec<String>,
     },
     /// The training poses that are compared have the bones under different roots at rest.
     RootsAtRest,
@@ -58,10 +58,12 @@ impl Display for Warning {
                 let (count, parents) = (parents.len(), parents.join(", "));
                 write!(f, "{count} of the helpers move no vertex and are left out: on {parents}")
             }
-            Self::Remembered { sculpts } => write!(
+            Self::SculptsWithoutPose { sculpts } => write!(
                 f,
-                "the model remembers {sculpts} sculpts: shapes that joint coordinates drive come near them, and meet none; the method \
-                 correctives makes a shape of each"
+                "the model file does not hold the poses of {} remembered sculpts, so that their shapes come near them and do not meet \
+                 them: {}",
+                sculpts.len(),
+                sculpts.join(", ")
             ),
             Self::HelpersWithoutMotion => {
                 f.write_str("helpers that nothing drives have no motion in poses held out, and the skin has none there")

@@ -34,11 +34,12 @@
 //! **Layer.** A model may remember sculpts: shapes of one weight each ([`CompiledShapes`]), in the frame F.
 //!
 //! ```text
-//! p'  = base + Π_v( T_a ( F_v (g_v Σ_e U_ve z_e + Σ_s w_s e_sv) + shared_v ) )
+//! p'  = base + Π_v( T_a ( F_v (g_v Σ_e U_ve z_e + Σ_s w_s e_sv / max(1, Σ_s w_s)) + shared_v ) )
 //! g_v = 1 − Π_s (1 − h(r_s)),      h(r) = 1 − smoothstep(4 (r − 1))
 //! ```
 //!
-//! w_s is one in the pose of sculpt s and zero in those of the others that moved the same skin. r_s is the distance of a pose
+//! s counts the sculpts that moved the vertex. w_s is one in the pose of s and zero in those of the others; between poses their sum may
+//! be more than one, and the shapes are then averaged. r_s is the distance of a pose
 //! from that of s, one at the bind pose, as the window of s has it. The gate g ends the free part of a vertex where a pose is
 //! farther than that from all sculpts that moved the vertex: they say nothing of it there. A vertex that none moved has g = 1.
 //!
@@ -259,6 +260,11 @@ pub struct JointPose {
     values: Vec<f64>,
 }
 
+/// max(1, Σ w) over the shapes of a vertex.
+fn at_least_one(layer: &CompiledShapes, v: usize, weights: &[f64]) -> f64 {
+    layer.terms.of(v).iter().map(|&shape| weights[shape as usize]).sum::<f64>().max(1.0)
+}
+
 /// g of a vertex from h of the sculpts that moved it; one if there are none.
 pub(crate) fn gate(reaches: impl ExactSizeIterator<Item = f64>) -> f64 {
     match reaches.len() {
@@ -406,7 +412,7 @@ impl Joints {
         }
         if let Some(layer) = &self.layer {
             let reaches = layer.terms.of(v).iter().map(|&shape| pose.reaches[shape as usize]);
-            free = free * gate(reaches) + layer.displacement(v, &pose.shapes);
+            free = free * gate(reaches) + layer.displacement(v, &pose.shapes) / at_least_one(layer, v, &pose.shapes);
         }
         let delta = frame * free + shared;
         match dominant(weights).filter(|_| !pose.turns.is_empty()) {

@@ -67,13 +67,15 @@ fn written(sculpts: &[f64], radius: f64, angle: f64) -> DVec3 {
     let k = |a: f64, b: f64| 0.98 * (g(a, b) - g(a, 0.0) - g(0.0, b) + 1.0);
     let z = k(angle, 60.0) / k(60.0, 60.0).sqrt();
     let phi = |a: f64| (-chord(a).powi(2)).exp();
-    let (mut none, mut layer) = (1.0, DVec3::ZERO);
+    let (mut none, mut layer, mut sum) = (1.0, DVec3::ZERO, 0.0);
     for &s in sculpts {
         let r = (chord(angle - s) / chord(s)).abs();
         none *= 1.0 - closes(r, 1.0);
         let w = (phi(angle - s) - phi(angle) * phi(s)) / (1.0 - phi(s).powi(2));
-        layer += E * w.clamp(0.0, 1.0) * closes(r, 0.75);
+        let w = w.clamp(0.0, 1.0) * closes(r, 0.75);
+        (layer, sum) = (layer + E * w, sum + w);
     }
+    let layer = layer / f64::max(sum, 1.0);
     let delta = bent(angle)[BoneIndex::new(1)].matrix3 * (U * z * (1.0 - none) + layer);
     if delta.length() > radius { delta * (radius / delta.length()) } else { delta }
 }

@@ -149,17 +149,18 @@ fn bulges(arm: &Arm, method: &JointMethod, asked: &[(f64, f64)], shown: &[f64]) 
     (shown.iter().map(size).collect(), made)
 }
 
-/// The layer alone, over a smooth part that a large λ holds at zero. The numbers are those of the equations in numpy.
+/// The layer alone, over a smooth part that a large λ holds at zero. The numbers are those of the equations in numpy. Between two sculpts
+/// that both show, the skin is their average.
 #[test]
 fn sculpts_of_one_hinge_show_on_their_own_side_alone() {
     let arm = Arm::new(17, 8);
     let shown = [-90.0, -45.0, 20.0, 45.0, 60.0, 75.0, 90.0, 120.0];
     let layer = JointMethod { ridge: RidgeChoice::Fixed(1e12), ..method() };
     for (asked, wanted) in [
-        (vec![(60.0, 0.6), (90.0, 1.0)], [0.0, 0.0, 0.387, 0.6, 0.6, 0.8267, 1.0, 1.0]),
-        (vec![(45.0, 0.4), (90.0, 1.0), (135.0, 1.2)], [0.0, 0.0, 0.3013, 0.4, 0.6964, 0.9337, 1.0, 1.28]),
+        (vec![(60.0, 0.6), (90.0, 1.0)], [0.0, 0.0, 0.387, 0.6, 0.6, 0.78, 1.0, 1.0]),
+        (vec![(45.0, 0.4), (90.0, 1.0), (135.0, 1.2)], [0.0, 0.0, 0.3013, 0.4, 0.6, 0.8, 1.0, 1.1]),
         (vec![(80.0, 0.9), (90.0, 1.0)], [0.0, 0.0, 0.869, 0.9, 0.9, 0.9, 1.0, 1.0]),
-        (vec![(90.0, 1.0), (45.0, 0.0)], [0.0, 0.0, 0.0, 0.0, 0.2885, 0.6585, 1.0, 1.0]),
+        (vec![(90.0, 1.0), (45.0, 0.0)], [0.0, 0.0, 0.0, 0.0, 0.25, 0.58, 1.0, 1.0]),
     ] {
         let (found, _) = bulges(&arm, &layer, &asked, &shown);
         for ((found, wanted), degrees) in found.into_iter().zip(wanted).zip(shown) {

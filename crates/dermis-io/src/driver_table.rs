@@ -25,13 +25,14 @@ pub const HELPERS: &str = "dermis-helpers";
 pub const POSE_SPACE_EXTENSION: &str = "DERMIS_pose_space";
 /// The name of the glTF extension that holds the drivers of a joint model.
 pub const JOINT_EXTENSION: &str = "DERMIS_joint_drivers";
-/// The version of both extensions, but for pose spaces with windows or with parts of rotations, which are of the next one.
+/// The version of both extensions, but for pose spaces with windows or with parts of rotations, and for joint models with shapes of
+/// remembered sculpts, which are of the next one.
 pub const EXTENSION_VERSION: u32 = 1;
 
 /// A table that can be written.
 #[derive(Clone, Copy, Debug)]
 pub enum Table<'a> {
-    /// Shapes of a joint model: `dermis-drivers`, version 1.
+    /// Shapes of a joint model: `dermis-drivers`, version 1; with shapes of remembered sculpts version 4.
     Joints(&'a JointTable),
     /// Shapes of a pose space: `dermis-drivers`, version 2; with windows or parts of rotations version 3.
     PoseSpace(&'a PoseSpaceTable),
@@ -86,7 +87,8 @@ fn is_extended<B>(driver: &PoseDriver<B>) -> bool {
 /// # Errors
 /// [`WriteError::CannotHold`] if JSON cannot hold the table.
 pub fn joint_extension(table: &JointTable, bones: &IndexVec<TableBone, BoneIndex>) -> Result<Value, WriteError> {
-    extension(&JointDriverFile::of(table, |bone| bones[bone].get()), EXTENSION_VERSION)
+    let version = EXTENSION_VERSION + u32::from(table.sculpts.is_some());
+    extension(&JointDriverFile::of(table, |bone| bones[bone].get()), version)
 }
 
 fn extension(driver: &impl Serialize, version: u32) -> Result<Value, WriteError> {
@@ -99,7 +101,7 @@ fn cannot_hold(error: serde_json::Error) -> WriteError {
     WriteError::CannotHold { format: Format::Gltf, what: format!("a driver table: {error}") }
 }
 
-/// Reads the table of a joint model.
+/// Reads the table of a joint model that remembers no sculpts.
 ///
 /// # Errors
 /// [`ReadError::Damaged`] if the text is no such table, if a joint names a bone that the table lacks, or if its counts or
@@ -129,6 +131,7 @@ pub fn read_joints(bytes: &[u8]) -> Result<JointTable, ReadError> {
         joints: file.joints.into_iter().map(joint).collect(),
         shapes: file.shapes,
         matrix: file.matrix,
+        sculpts: None,
         offset: file.offset,
         clamp: file.clamp,
     })
@@ -188,6 +191,8 @@ struct JointFile {
     joints: Vec<JointEntry>,
     shapes: Vec<String>,
     matrix: Vec<Vec<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    sculpts: Option<SpaceEntry>,
     offset: Vec<f64>,
     clamp: [f64; 2],
 }
@@ -199,6 +204,8 @@ struct JointDriverFile {
     sigma: f64,
     joints: Vec<JointEntry>,
     matrix: Vec<Vec<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sculpts: Option<SpaceEntry>,
     offset: Vec<f64>,
     clamp: [f64; 2],
 }
@@ -211,6 +218,7 @@ impl JointDriverFile {
             sigma: table.sigma,
             joints: table.joints.iter().map(|joint| JointEntry::of(joint, &number)).collect(),
             matrix: table.matrix.clone(),
+            sculpts: table.sculpts.as_ref().map(|sculpts| SpaceEntry::of(sculpts, &number)),
             offset: table.offset.clone(),
             clamp: table.clamp,
         }
@@ -268,7 +276,7 @@ impl JointFile {
     fn of(table: &JointTable, generator: &str) -> Self {
         Self {
             format: DRIVERS.into(),
-            version: 1,
+            version: if table.sculpts.is_some() { 4 } else { 1 },
             generator: generator.into(),
             mesh: table.mesh.clone(),
             length: table.length,
@@ -277,6 +285,7 @@ impl JointFile {
             joints: table.joints.iter().map(|joint| JointEntry::of(joint, TableBone::get)).collect(),
             shapes: table.shapes.clone(),
             matrix: table.matrix.clone(),
+            sculpts: table.sculpts.as_ref().map(|sculpts| SpaceEntry::of(sculpts, TableBone::get)),
             offset: table.offset.clone(),
             clamp: table.clamp,
         }
@@ -314,14 +323,21 @@ impl PoseSpaceFile {
 /// What the table of a pose space and the glTF extension have in common.
 #[derive(Serialize)]
 struct DriverFile {
+    #[serde(flatten)]
+    space: SpaceEntry,
+    offset: Vec<f64>,
+    clamp: [f64; 2],
+}
+
+/// What drives shapes by the kernels of a pose space.
+#[derive(Serialize)]
+struct SpaceEntry {
     coordinates: CoordinatesEntry,
     kernel: KernelEntry,
     linear: bool,
     joints: Vec<PoseJointEntry>,
     channels: Vec<ChannelEntry>,
     regions: Vec<RegionEntry>,
-    offset: Vec<f64>,
-    clamp: [f64; 2],
 }
 
 #[derive(Serialize)]
@@ -388,6 +404,14 @@ struct WindowEntry {
 
 impl DriverFile {
     fn of<B: TypedIndex>(driver: &PoseDriver<B>) -> Self {
+        let space = SpaceEntry::of(driver, TypedIndex::get);
+        Self { space, offset: driver.offset.clone(), clamp: driver.clamp }
+    }
+}
+
+impl SpaceEntry {
+    /// `number` is what the file calls a bone.
+    fn of<B: TypedIndex>(driver: &PoseDriver<B>, number: impl Fn(B) -> usize) -> Self {
         let coordinates = match driver.coordinates {
             Coordinates::Chord => CoordinatesEntry::Chord,
             Coordinates::RotationVector => CoordinatesEntry::RotationVector,
@@ -400,7 +424,7 @@ impl DriverFile {
             Family::Polyharmonic => KernelKind::Polyharmonic,
         };
         let joints = driver.joints.iter().map(|joint| PoseJointEntry {
-            path: joint.path.iter().map(|pair| pair.map(TypedIndex::get)).collect(),
+            path: joint.path.iter().map(|pair| pair.map(&number)).collect(),
             axis: joint.axis,
             limit: joint.limit,
             part: match joint.part {
@@ -429,8 +453,6 @@ impl DriverFile {
             joints: joints.collect(),
             channels: channels.collect(),
             regions: regions.collect(),
-            offset: driver.offset.clone(),
-            clamp: driver.clamp,
         }
     }
 }

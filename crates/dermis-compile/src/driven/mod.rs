@@ -27,8 +27,7 @@
 //! the single precision in which shapes are stored. The offsets are rounded to single precision first, so that an
 //! application reads the same numbers.
 //!
-//! **A model that remembers sculpts** is regressed as a whole. Its gate and its layer are no linear function of z, so that the
-//! shapes come near its sculpts and meet none; the price is measured and a warning says so.
+//! **A model that remembers sculpts** is regressed without its layer, and gets a shape more for each of them ([`sculpts`]).
 //!
 //! The coordinates of a joint are read from the two bones alone: welding changes neither ([`Weld::apply`] keeps what a kept
 //! joint does), so a driver table needs no welds.
@@ -36,17 +35,16 @@
 //! [`Weld::apply`]: dermis_deform::guard::Weld::apply
 
 mod regression;
-mod samples;
+mod sculpts;
 mod shapes;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use samples::{roots, sample_poses};
-pub(crate) use shapes::named_bones;
-
+use crate::samples::{Samples, apart, join_roots, sample_poses};
 use crate::{CompileError, PruneCost, Warning, skin_weights};
-use dermis_deform::baked::BakedCorrection;
+use dermis_deform::baked::{BakedCorrection, BakedLayer};
 use dermis_deform::joints::JointPose;
+use dermis_deform::pose_space::CompiledShapes;
 use dermis_deform::tables::{JointTable, TableBone};
 use dermis_deform::{RiggedDeformer, blend};
 use dermis_measure::{Distance, Distances, WideRunner, run_motion, within_memory};
@@ -56,14 +54,14 @@ use dermis_rig::{BoneIndex, BoneTransforms, IndexVec, Influences, MorphTarget, M
 use dermis_solve::faer::Mat;
 use rayon::prelude::*;
 use regression::{Linear, joint_starts, regress, rest_correction};
-use samples::{Samples, apart, join_roots};
+use sculpts::Sculpts;
 use shapes::{Shapes, shapes};
 use std::borrow::Cow;
 
 /// What an engine can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriverSettings {
-    /// Morph targets at most, two or more; one per coordinate if `None`.
+    /// Morph targets at most, two or more, without those of remembered sculpts; one per coordinate if `None`.
     pub shapes: Option<usize>,
     /// Influences per vertex at most; all of them if `None`.
     pub influences: Option<usize>,
@@ -94,7 +92,7 @@ pub struct Cost {
 pub struct DrivenShapes<'a> {
     /// The skin weights.
     pub weights: Cow<'a, Influences>,
-    /// The morph targets, the constant one first.
+    /// The morph targets, the constant one first, those of remembered sculpts last.
     pub morphs: Vec<MorphTarget>,
     /// How their weights follow from the joints.
     pub table: JointTable,
@@ -111,6 +109,8 @@ pub struct DrivenShapes<'a> {
 pub struct DrivenReport {
     /// Morph targets, the constant one included.
     pub shapes: usize,
+    /// Those of remembered sculpts among them.
+    pub sculpts: usize,
     /// Coordinates of all joints: with as many shapes nothing is compressed.
     pub coordinates: usize,
     /// Joints the weights are computed from.
@@ -145,8 +145,17 @@ pub fn drive_joints<'a>(
 ) -> Result<DrivenShapes<'a>, CompileError> {
     let rig = model.rig();
     let (weights, pruned) = skin_weights(model, motion, settings.influences)?;
-    let Compiled { linear, made, samples, warnings } = compile(model, &weights, lambda, settings.shapes, progress)?;
-    let skin = DrivenSkin { rig, weights: &weights, linear: &linear, made: &made };
+    let Compiled { linear, mut made, samples, mut warnings } =
+        compile(model, &weights, lambda, settings.shapes, progress)?;
+    let mut skin = DrivenSkin { rig, weights: &weights, linear: &linear, made: &made, sculpts: None };
+    if let Some(layer) = remembered(model) {
+        let poses = &samples.poses[..samples.training];
+        let sculpts = Sculpts::new(rig, &weights, model.baked(), layer, poses, &skin, progress)?;
+        if !sculpts.unknown.is_empty() {
+            warnings.push(Warning::SculptsWithoutPose { sculpts: sculpts.unknown.clone() });
+        }
+        skin.sculpts = Some((layer.0, sculpts));
+    }
     let mut runner = WideRunner::new(model.baked());
     let mut training = Costs::default();
     for (at, pose) in samples.poses[..samples.training].iter().enumerate() {
@@ -163,17 +172,22 @@ pub fn drive_joints<'a>(
         for (frame, shown) in motion.frames.iter().zip(&skins) {
             let pose = rig.skeleton().bone_transforms(&frame.pose);
             let z = made.table.coordinates(&made.bones_of(&pose));
-            skin.cost(&pose, &z, shown, &mut costs);
+            rows.push(skin.cost(&pose, &z, shown, &mut costs));
             outside += made.table.unclamped(&z).filter(|(_, outside)| *outside).count();
-            rows.push(made.table.weights(&z));
         }
         clamped = outside as f64 / (made.morphs.len() * rows.len()).max(1) as f64;
         frames = Some(rows);
         motion_cost = Some(costs.finish());
     }
+    let sculpts = skin.sculpts.take().map(|(_, sculpts)| sculpts);
+    let count = sculpts.as_ref().map_or(0, |sculpts| sculpts.morphs.len());
+    if let Some(sculpts) = sculpts {
+        made.remember(rig.skeleton(), sculpts);
+    }
     Ok(DrivenShapes {
         report: DrivenReport {
             shapes: made.morphs.len(),
+            sculpts: count,
             coordinates: linear.coordinates(),
             joints: made.table.joints.len(),
             samples: samples.poses.len(),
@@ -189,6 +203,12 @@ pub fn drive_joints<'a>(
         bones: made.bones,
         frames,
     })
+}
+
+/// What a model remembers, if it does.
+fn remembered(model: &RiggedDeformer) -> Option<(&CompiledShapes, &BakedLayer)> {
+    let Some(BakedCorrection::Joints(joints)) = model.baked().correction() else { return None };
+    Some((joints.model.layer.as_ref()?, &joints.layer))
 }
 
 /// What the shapes are, before a motion.
@@ -231,7 +251,8 @@ fn compile(
     }
 
     // z and the rest-space corrections of the samples, each with the root of its ω.
-    let mut runner = WideRunner::new(model.baked());
+    let smooth = model.baked().clone().without_remembered();
+    let mut runner = WideRunner::new(&smooth);
     let mut pose = JointPose::default();
     let mut coordinates = Mat::<f64>::zeros(samples.poses.len(), count);
     let mut corrections: Vec<Vec<(Vec3, f32)>> = Vec::with_capacity(samples.poses.len());
@@ -252,8 +273,7 @@ fn compile(
         Some(most) => linear.principal(&coordinates, most - 1).map_err(failed)?,
     };
     let made = shapes(rig, joints, &coordinates, driven, unseen);
-    let remembered = joints.model.layer.as_ref().map(|layer| Warning::Remembered { sculpts: layer.count() });
-    let warnings = apart(rig.skeleton(), &joints.model.joints).into_iter().chain(remembered).collect();
+    let warnings = apart(rig.skeleton(), &joints.model.joints).into_iter().collect();
     Ok(Compiled { linear, made, samples, warnings })
 }
 
@@ -263,6 +283,8 @@ struct DrivenSkin<'a> {
     weights: &'a Influences,
     linear: &'a Linear,
     made: &'a Shapes,
+    /// What the model remembers: its layer, and the shapes of it.
+    sculpts: Option<(&'a CompiledShapes, Sculpts)>,
 }
 
 #[derive(Default)]
@@ -285,15 +307,27 @@ impl Costs {
 }
 
 impl DrivenSkin<'_> {
-    /// Adds the distances to the model's skin of one pose with its coordinates z.
-    fn cost(&self, pose: &BoneTransforms, z: &[f64], skin: &[DVec3], costs: &mut Costs) {
-        let weights = self.made.table.weights(z);
-        let held: Vec<f64> = z.iter().zip(&self.made.ranges).map(|(z, (low, high))| z.clamp(*low, *high)).collect();
+    /// Coordinates within their ranges over the samples, as one shape each would have them.
+    fn held(&self, z: &[f64]) -> Vec<f64> {
+        z.iter().zip(&self.made.ranges).map(|(z, (low, high))| z.clamp(*low, *high)).collect()
+    }
+
+    /// What the shapes that joint coordinates drive displace a vertex by, from their weights.
+    fn shown(&self, v: usize, weights: &[f64]) -> DVec3 {
+        self.made.morphs.iter().zip(weights).map(|(m, w)| m.deltas[v] * *w).sum()
+    }
+
+    /// Adds the distances to the model's skin of one pose with its coordinates z. Result: the weights of all shapes.
+    fn cost(&self, pose: &BoneTransforms, z: &[f64], skin: &[DVec3], costs: &mut Costs) -> Vec<f64> {
+        let mut weights = self.made.table.weights(z);
+        let of_sculpts = self.sculpts.as_ref().map(|(layer, _)| layer.weights_in(pose)).unwrap_or_default();
+        let held = self.held(z);
         let of_vertex = |v: usize| {
             let (a, rest) = (blend(self.weights.of(v), pose), self.rig.mesh().positions[v]);
-            let shown: DVec3 = self.made.morphs.iter().zip(&weights).map(|(m, w)| m.deltas[v] * *w).sum();
             let left = |d: DVec3| (a.transform_point3(rest + d) - skin[v]).length();
-            [left(DVec3::ZERO), left(shown), left(self.linear.at(v, &held))]
+            let remembered = self.sculpts.as_ref().map_or([DVec3::ZERO; 2], |(_, s)| s.shown(v, &of_sculpts));
+            let [shown, all] = [self.shown(v, &weights), self.linear.at(v, &held)];
+            [left(DVec3::ZERO), left(shown + remembered[0]), left(all + remembered[1])]
         };
         let distances: Vec<[f64; 3]> = (0..skin.len()).into_par_iter().map(of_vertex).collect();
         costs.poses += 1;
@@ -302,5 +336,7 @@ impl DrivenSkin<'_> {
             costs.shapes.add(shapes);
             costs.all.add(all);
         }
+        weights.extend(of_sculpts);
+        weights
     }
 }

@@ -1,10 +1,13 @@
 //! Shapes scaled to weights in 0..1, and the table that drives them.
 
 use super::regression::Unscaled;
+use super::sculpts::Sculpts;
+use crate::pose_space::table_bones;
+use crate::samples::named_bones;
 use crate::scale::{Scaled, range, scaled};
 use dermis_deform::baked::BakedJoints;
 use dermis_deform::joints::Joint;
-use dermis_deform::tables::{JointTable, NamedBone, TableBone, TableJoint};
+use dermis_deform::tables::{JointTable, TableBone, TableJoint};
 use dermis_rig::glam::DAffine3;
 use dermis_rig::{BoneIndex, BoneTransforms, IndexVec, MorphTarget, Rig, Skeleton};
 use dermis_solve::faer::Mat;
@@ -50,6 +53,7 @@ pub(super) fn shapes(rig: &Rig, joints: &BakedJoints, z: &Mat<f64>, driven: Unsc
         joints: joints.model.joints.iter().map(driver).collect(),
         shapes: morphs.iter().map(|m| m.name.clone()).collect(),
         matrix,
+        sculpts: None,
         offset,
         clamp: [0.0, 1.0],
     };
@@ -58,17 +62,26 @@ pub(super) fn shapes(rig: &Rig, joints: &BakedJoints, z: &Mat<f64>, driven: Unsc
 }
 
 impl Shapes {
+    /// Puts the shapes of remembered sculpts after the others.
+    pub fn remember(&mut self, skeleton: &Skeleton, sculpts: Sculpts) {
+        let mut bones: Vec<BoneIndex> =
+            self.bones.iter().copied().chain(table_bones(&sculpts.driver).iter().copied()).collect();
+        bones.sort_unstable();
+        bones.dedup();
+        let number = |bone: BoneIndex| TableBone::new(bones.partition_point(|b| *b < bone));
+        for joint in &mut self.table.joints {
+            (joint.from, joint.to) = (number(self.bones[joint.from]), number(self.bones[joint.to]));
+        }
+        self.table.shapes.extend(sculpts.morphs.iter().map(|morph| morph.name.clone()));
+        self.table.offset.extend(sculpts.morphs.iter().map(|_| 0.0));
+        self.table.bones = named_bones(skeleton, &bones);
+        self.table.sculpts = Some(sculpts.driver.renumbered(number));
+        self.morphs.extend(sculpts.morphs);
+        self.bones = IndexVec::new(bones);
+    }
+
     /// M_k of the table's bones.
     pub fn bones_of(&self, pose: &BoneTransforms) -> IndexVec<TableBone, DAffine3> {
         IndexVec::new(self.bones.iter().map(|bone| pose[*bone]).collect())
     }
-}
-
-/// Names and bind poses of the bones that a table lists.
-pub(crate) fn named_bones(skeleton: &Skeleton, bones: &[BoneIndex]) -> IndexVec<TableBone, NamedBone> {
-    let bone = |&bone: &BoneIndex| NamedBone {
-        name: skeleton.names()[bone].clone(),
-        inverse_bind: skeleton.inverse_bind()[bone],
-    };
-    IndexVec::new(bones.iter().map(bone).collect())
 }

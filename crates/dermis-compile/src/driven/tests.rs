@@ -1,7 +1,7 @@
 //! Driven shapes of a joint model that is fitted to an arm.
 
-use super::samples::{join_roots, sample_poses};
 use super::*;
+use crate::samples::{join_roots, sample_poses};
 use dermis_deform::baked::{BakedJoints, padded};
 use dermis_deform::joints::CorrectionFrame;
 use dermis_deform::training::{TrainingPoses, moves_skin};

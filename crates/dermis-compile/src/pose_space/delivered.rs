@@ -103,7 +103,7 @@ fn within(what: Limited, found: usize, most: Option<usize>) -> Result<(), Compil
 }
 
 /// Shapes as they are.
-fn whole(shapes: CompiledShapes, origin: Origin) -> Delivered {
+pub(super) fn whole(shapes: CompiledShapes, origin: Origin) -> Delivered {
     let mut made = vec![vec![DVec3::ZERO; shapes.terms.len()]; shapes.count()];
     for v in 0..shapes.terms.len() {
         for (&shape, displacement) in shapes.terms.of(v).iter().zip(&shapes.displacements[shapes.terms.range(v)]) {

@@ -1,9 +1,10 @@
 //! What drives the shapes of a pose space: its kernel as an engine reads it, without welds.
 
-use super::delivered::Delivered;
-use crate::driven::named_bones;
+use super::Origin;
+use super::delivered::{Delivered, whole};
+use crate::samples::named_bones;
 use dermis_deform::guard::Weld;
-use dermis_deform::pose_space::Joint;
+use dermis_deform::pose_space::{CompiledShapes, Joint};
 use dermis_deform::tables::{DriverChannel, NamedBone, PoseDriver, PoseJoint, PoseRegion, TableBone, TableCoordinate};
 use dermis_rig::{BoneIndex, IndexVec, Skeleton};
 
@@ -67,6 +68,12 @@ pub(super) fn driver(delivered: &Delivered, kept: &[(usize, f64)], offset: Vec<f
         offset,
         clamp: delivered.correctives.as_ref().map_or([0.0, 1.0], |(_, clamp)| *clamp),
     }
+}
+
+/// The driver of the shapes that a joint model remembers, the morph targets after `first` others. Its offsets are zero.
+pub(crate) fn layer_driver(layer: &CompiledShapes, first: usize) -> PoseDriver<BoneIndex> {
+    let kept: Vec<(usize, f64)> = (0..layer.count()).map(|shape| (shape, 1.0)).collect();
+    driver(&whole(layer.clone(), Origin::Correctives), &kept, vec![0.0; first + kept.len()])
 }
 
 /// The rig's bones that a driver reads, ascending: the bones of its table.

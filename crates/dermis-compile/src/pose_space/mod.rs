@@ -24,10 +24,11 @@
 mod delivered;
 mod driver;
 
+pub(crate) use driver::layer_driver;
 pub use driver::{table_bones, table_driver};
 
-use crate::driven::{roots, sample_poses};
 pub use crate::error::Refusal;
+use crate::samples::{roots, sample_poses};
 use crate::scale::{Scaled, scaled, wide_range};
 use crate::{CompileError, PruneCost, Warning, skin_weights};
 use delivered::{Delivered, deliver, sample_coordinates};

@@ -87,6 +87,15 @@ impl Baked {
         Self { correction: None, ..self }
     }
 
+    /// The same without the shapes that a joint model remembers; the gate stays.
+    #[must_use]
+    pub fn without_remembered(mut self) -> Self {
+        if let Some(BakedCorrection::Joints(joints)) = &mut self.correction {
+            joints.layer.displacements.fill(Vec3::ZERO);
+        }
+        self
+    }
+
     /// The parts: rest positions, base, correction.
     pub fn into_parts(self) -> (Vec<Vec3>, BakedBase, Option<BakedCorrection>) {
         (self.rest, self.base, self.correction)

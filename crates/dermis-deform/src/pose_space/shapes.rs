@@ -97,9 +97,14 @@ impl CompiledShapes {
 
     /// h of every shape that has a window, from what the kernel found in a pose.
     pub fn reaches<'a>(&'a self, pose: &'a KernelValues) -> impl Iterator<Item = f64> + 'a {
+        self.squares(pose).map(reach)
+    }
+
+    /// r² of every shape that has a window, from what the kernel found in a pose.
+    fn squares<'a>(&'a self, pose: &'a KernelValues) -> impl Iterator<Item = f64> + 'a {
         (0..self.kernel.groups()).flat_map(move |g| {
             let own = self.regions[g] as usize..self.regions[g + 1] as usize;
-            self.windows.get(own).unwrap_or_default().iter().map(move |w| reach(self.kernel.apart(w, g, pose)))
+            self.windows.get(own).unwrap_or_default().iter().map(move |w| self.kernel.apart(w, g, pose))
         })
     }
 
@@ -111,6 +116,14 @@ impl CompiledShapes {
         let mut weights = Vec::new();
         self.weights(&values, &pose, |c| c, &mut weights);
         weights
+    }
+
+    /// r² of every shape that has a window in a pose: zero in the pose of its centre, one where that is as far as the bind pose.
+    pub fn squares_in(&self, transforms: &BoneTransforms) -> Vec<f64> {
+        let mut values = vec![0.0; self.kernel.values()];
+        let mut pose = KernelValues::default();
+        self.kernel.evaluate(transforms, &mut pose, &mut values, |k| k);
+        self.squares(&pose).collect()
     }
 
     /// d of vertex `v`, from the weights of the shapes.

@@ -1,6 +1,6 @@
 //! The driver table of a joint model: morph weights w = clamp(D z + d0) from its joint coordinates z.
 
-use super::{NamedBone, TableBone};
+use super::{NamedBone, PoseDriver, TableBone};
 use crate::joints::{joint_feature, kernel};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, IndexVec};
@@ -20,8 +20,10 @@ pub struct JointTable {
     pub joints: Vec<TableJoint>,
     /// The morph targets, in the order of the mesh.
     pub shapes: Vec<String>,
-    /// D: a row per shape, a column per coordinate.
+    /// D: a row per shape that joint coordinates drive, which come first; a column per coordinate.
     pub matrix: Vec<Vec<f64>>,
+    /// What drives the other shapes, those of the sculpts that the model remembers. Its offsets and bounds are those of the table.
+    pub sculpts: Option<PoseDriver<TableBone>>,
     /// d0: the weights at the bind pose.
     pub offset: Vec<f64>,
     /// Where weights are clamped.
@@ -66,7 +68,7 @@ impl JointTable {
         z
     }
 
-    /// D z + d0 of every shape, and whether the clamp would change it.
+    /// D z + d0 of every shape that joint coordinates drive, and whether the clamp would change it.
     pub fn unclamped<'a>(&'a self, z: &'a [f64]) -> impl Iterator<Item = (f64, bool)> + 'a {
         self.matrix.iter().zip(&self.offset).map(move |(row, offset)| {
             let w = offset + row.iter().zip(z).map(|(d, z)| d * z).sum::<f64>();
@@ -74,7 +76,7 @@ impl JointTable {
         })
     }
 
-    /// The weights of the shapes at coordinates z.
+    /// The weights of the shapes that joint coordinates drive, at coordinates z.
     pub fn weights(&self, z: &[f64]) -> Vec<f64> {
         self.unclamped(z).map(|(w, _)| w.clamp(self.clamp[0], self.clamp[1])).collect()
     }

@@ -1,7 +1,7 @@
 //! The layer of a joint model: what its own correction leaves of every sculpt, as a shape with one weight.
 //!
 //! ```text
-//! p'   = base + Π_v( T F_v (g_v Σ_e U_ve z_e + Σ_s w_s(x) e_sv) + T shared_v ),      e_sv = (T F_v)⁻¹ (y_sv − f_v(x_s))
+//! p'   = base + Π_v( T F_v (g_v Σ_e U_ve z_e + Σ_s w_s(x) e_sv / max(1, Σ_s w_s)) + T shared_v ),      e_sv = (T F_v)⁻¹ (y_sv − f_v(x_s))
 //! w_s  = clamp( [K_s⁻¹ k_s(x)]_s, 0, 1 ) (1 − smoothstep( (r_s − ¾)/¼ ))
 //! ```
 //!
@@ -111,8 +111,8 @@ pub fn remember(
 struct Asked {
     /// Among the examples and their mirror images.
     example: usize,
-    /// Vertices, with what the base leaves there and the shape's share of it.
-    moved: Vec<(u32, DVec3, f64)>,
+    /// Vertices, with what the base leaves there.
+    moved: Vec<(u32, DVec3)>,
 }
 
 impl Asked {
@@ -120,9 +120,9 @@ impl Asked {
     fn displacements(&self, rest: &[DVec3], model: &Joints, transforms: &BoneTransforms, strength: f64) -> Vec<DVec3> {
         let mut pose = JointPose::default();
         pose.prepare(model, transforms);
-        let of = |&(v, y, share): &(u32, DVec3, f64)| {
+        let of = |&(v, y): &(u32, DVec3)| {
             let (smooth, carrier) = model.without_ball(v as usize, rest[v as usize], &pose);
-            pull_back(carrier, y - smooth).0 * (strength * share)
+            pull_back(carrier, y - smooth).0 * strength
         };
         self.moved.iter().map(of).collect()
     }
@@ -131,7 +131,7 @@ impl Asked {
     fn left(&self, rest: &[DVec3], model: &Joints, transforms: &BoneTransforms) -> f64 {
         let mut pose = JointPose::default();
         pose.prepare(model, transforms);
-        let of = |&(v, y, _): &(u32, DVec3, f64)| model.at(v as usize, rest[v as usize], &pose).0.distance(y);
+        let of = |&(v, y): &(u32, DVec3)| model.at(v as usize, rest[v as usize], &pose).0.distance(y);
         self.moved.iter().map(of).fold(0.0, f64::max)
     }
 }
@@ -140,7 +140,7 @@ impl Asked {
 fn fill(layer: &mut CompiledShapes, asked: &[Asked], displacements: &[Vec<DVec3>]) {
     let mut next: Vec<usize> = layer.terms.offsets().iter().map(|&at| at as usize).collect();
     for (asked, displacements) in asked.iter().zip(displacements) {
-        for ((v, ..), e) in asked.moved.iter().zip(displacements) {
+        for ((v, _), e) in asked.moved.iter().zip(displacements) {
             layer.displacements[next[*v as usize]] = *e;
             next[*v as usize] += 1;
         }
@@ -312,8 +312,6 @@ fn shapes(
             false => unique(&format!("{}.mirrored", names[s - own]), &shapes.names),
         };
         let shape = shapes.names.len() as u32;
-        let share = |v: &u32| 1 + with(a, Meeting::Alike).filter(|&b| touched[b].contains_key(v)).count();
-        let moved: Vec<_> = sculpt.moved.iter().map(|(v, y)| (*v, *y, 1.0 / share(v) as f64)).collect();
         sculpt.moved.iter().for_each(|(v, _)| of_vertex[*v as usize].push((shape, DVec3::ZERO)));
         let named = Group { relevance: relevance(sculpt), ..group };
         let (joints, channels) = named.drivers(space, s, poses[s]);
@@ -329,7 +327,7 @@ fn shapes(
         });
         shapes.names.push(name);
         shapes.regions.push(shapes.names.len() as u32);
-        all.push(Asked { example: s, moved });
+        all.push(Asked { example: s, moved: sculpt.moved.clone() });
     }
     (shapes.terms, shapes.displacements) = terms_of(of_vertex)?;
     Ok((shapes, all))

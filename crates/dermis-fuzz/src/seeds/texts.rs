@@ -66,6 +66,7 @@ pub fn tables() -> Vec<Vec<u8>> {
         bones: IndexVec::new(vec![bone("upper arm"), bone("forearm")]),
         joints: vec![joint.clone(), TableJoint { limit: None, ..joint }],
         shapes: vec!["bulge".into(), "fold".into()],
+        sculpts: None,
         matrix: vec![vec![0.5, 0.25, -0.5, 1.0]; 2],
         offset: vec![0.1, -0.1],
         clamp: [-1.0, 1.5],

@@ -11,14 +11,16 @@ fn with_layer(v: u32, pose: u32, free: vec3f) -> vec3f {
     let at = model.layer.values + first(model.layer, v);
     var beyond = 1.0;
     var d = vec3f();
+    var sum = 0.0;
     for (var k = 0u; k < terms; k++) {
         // The number of the shape is the last entry.
         let e = coefficients[at + 32u * k];
         let shape = poses[pose + model.shapes + u32(e.w)];
         beyond *= 1.0 - shape.y;
         d += e.xyz * shape.x;
+        sum += shape.x;
     }
-    return free * (1.0 - beyond) + d;
+    return free * (1.0 - beyond) + d / max(sum, 1.0);
 }
 
 fn correction(v: u32, pose: u32, posed: Posed) -> vec3f {

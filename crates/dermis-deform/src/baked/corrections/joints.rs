@@ -49,14 +49,18 @@ pub struct BakedLayer {
 }
 
 impl BakedLayer {
-    /// g and Σ w e of a vertex; one and zero where it has no shape.
+    /// g and Σ w e / max(1, Σ w) of a vertex; one and zero where it has no shape.
     #[inline]
     pub(super) fn of_vertex(&self, v: usize, pose: &JointsScratch) -> (f32, Vec3) {
         let range = self.terms.range(v);
         let terms = &self.terms.entries()[range.clone()];
         let gate = gate(terms.iter().map(|&shape| pose.pose.reaches[shape as usize])) as f32;
-        let sum = terms.iter().zip(&self.displacements[range]);
-        (gate, sum.fold(Vec3::ZERO, |sum, (&shape, e)| sum + *e * pose.shapes[shape as usize]))
+        let (mut sum, mut weights) = (Vec3::ZERO, 0.0f32);
+        for (&shape, e) in terms.iter().zip(&self.displacements[range]) {
+            let w = pose.shapes[shape as usize];
+            (sum, weights) = (sum + *e * w, weights + w);
+        }
+        (gate, sum / weights.max(1.0))
     }
 }
 

@@ -55,6 +55,7 @@ impl Driven<DrivenReport> {
         json!({
             "bytes": self.bytes,
             "shapes": self.shapes,
+            "sculpts": self.sculpts,
             "coordinates": self.coordinates,
             "joints": self.joints,
             "samples": self.samples,

@@ -1,7 +1,7 @@
 //! A session begins: the rig and the motions are copied into its folder.
 
 use super::error::Error;
-use super::file::{Did, NAME, PoseFile, RigFile, SessionFile, State, VERSION};
+use super::file::{Did, NAME, PoseFile, RIG, RigFile, SessionFile, State, VERSION, is_plain};
 use super::folder::{Session, lock, put_examples, put_motion};
 use super::states::{check_method, default_method};
 use crate::load::{LoadedRig, ReadOptions, load_examples, load_motion, load_rig, read_bytes};
@@ -35,7 +35,7 @@ pub struct NewSession {
 }
 
 /// What may lie in the folder of a session that was never begun to its end.
-const LEFTOVERS: [&str; 5] = ["motions", "sculpts", "checks", "models", "lock"];
+const LEFTOVERS: [&str; 6] = ["rig", "motions", "sculpts", "checks", "models", "lock"];
 
 impl Session {
     /// Begins a session in a folder that is new, empty, or left by a beginning that was cut off.
@@ -128,7 +128,7 @@ fn expect_free(folder: &Path) -> Result<(), crate::Error> {
         return taken("this is a file, and a session is a folder");
     }
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
-    let ours = |name: &str| LEFTOVERS.contains(&name) || name.starts_with("rig.") || name.starts_with(".dermis-");
+    let ours = |name: &str| LEFTOVERS.contains(&name) || name.starts_with(".dermis-");
     match entries.filter_map(Result::ok).all(|entry| ours(&entry.file_name().to_string_lossy())) {
         true => Ok(()),
         false => taken("this folder holds other files"),
@@ -137,8 +137,12 @@ fn expect_free(folder: &Path) -> Result<(), crate::Error> {
 
 /// Copies the rig's file, and reads the copy, which must be whole without the files beside the original.
 fn copied(folder: &Path, path: &Path, hash: Option<&str>) -> Result<(RigFile, LoadedRig), crate::Error> {
-    let file = format!("rig.{}", ending(path));
+    // Under its own name, which is that of the rig in formats that hold none.
+    let own = path.file_name().and_then(|name| name.to_str()).filter(|name| is_plain(name));
+    let file = own.map_or_else(|| format!("{RIG}rig.{}", ending(path)), |name| format!("{RIG}{name}"));
     let place = folder.join(&file);
+    let within = folder.join(RIG);
+    create_dir_all(&within).map_err(|source| FileError::System { path: within, source })?;
     reserve_file(&place, Existing::Replace)?.write(&read_bytes(path)?)?;
     let copy = load_rig(&place).map_err(|error| Error::RigInParts { path: path.into(), why: error.to_string() })?;
     let sha256 = copy.notes.first().map(|note| note.hash.clone()).unwrap_or_default();

@@ -14,6 +14,14 @@ pub const VERSION: u32 = 1;
 /// The name of the file.
 pub const NAME: &str = "session.json";
 
+/// Where the copy of the rig lies in the folder.
+pub const RIG: &str = "rig/";
+
+/// Whether a name is that of a file in a folder, and of none elsewhere.
+pub(super) fn is_plain(name: &str) -> bool {
+    !name.starts_with('.') && !name.is_empty() && !name.contains(['/', '\\', ':'])
+}
+
 /// A session as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -384,8 +392,7 @@ impl SessionFile {
 
     /// What would lead outside the folder or nowhere.
     fn check(&self) -> Result<(), String> {
-        let plain = self.rig.file.strip_prefix("rig.").is_some_and(|end| end.chars().all(char::is_alphanumeric));
-        if !plain {
+        if !self.rig.file.strip_prefix(RIG).is_some_and(is_plain) {
             return Err(format!("\"{:.60}\" is no name of a rig", self.rig.file));
         }
         let poses = self.motions.iter().chain(&self.truths).map(|file| &file.sha256);

@@ -1,7 +1,7 @@
 //! The verb `session`: a folder that holds a rig, its motions, the sculpts that were made of them, and the models that learnt from these.
 //!
 //! ```text
-//! hero.session/  session.json  rig.glb  motions/HASH.npz  sculpts/HASH.npz  checks/HASH.npz  models/0007.dermis  lock
+//! hero.session/  session.json  rig/hero.glb  motions/HASH.npz  sculpts/HASH.npz  checks/HASH.npz  models/0007.dermis  lock
 //! ```
 //!
 //! `next` hands out poses with the skin of the present model, an artist sculpts what is wrong there, `add` compares the sculpt with

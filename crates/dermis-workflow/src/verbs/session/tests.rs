@@ -322,20 +322,20 @@ fn another_rig_a_second_writer_and_a_damaged_file_are_refused() {
     drop(desk.session());
     let again = desk.begin("hero.session", vec![]).unwrap_err().to_string();
     assert!(again.contains("there is a session in this folder already"), "{again}");
-    let rig = std::fs::read(folder.join("rig.npz")).unwrap();
+    let rig = std::fs::read(folder.join("rig/arm.npz")).unwrap();
     let mut other = rig.clone();
     other.push(0);
-    std::fs::write(folder.join("rig.npz"), other).unwrap();
+    std::fs::write(folder.join("rig/arm.npz"), other).unwrap();
     let changed = refused(Access::Look);
     assert!(changed.to_string().contains("not the one that the session began with"), "{changed}");
     assert!(changed.remedy().written(|part| format!("{part:?}")).contains("put the rig's file back"));
-    std::fs::write(folder.join("rig.npz"), rig).unwrap();
+    std::fs::write(folder.join("rig/arm.npz"), rig).unwrap();
     let good = std::fs::read_to_string(folder.join(NAME)).unwrap();
     for (from, to, says) in [
         ("\"version\": 1", "\"version\": 2", "this session has version 2"),
         ("\"present\": 0", "\"present\": 1", "there is no state 1"),
         ("\"offers\"", "\"ofers\"", "unknown field `ofers`"),
-        ("\"rig.npz\"", "\"../rig.npz\"", "no name of a rig"),
+        ("\"rig/arm.npz\"", "\"rig/../arm.npz\"", "no name of a rig"),
         ("{", "", "damaged"),
     ] {
         std::fs::write(folder.join(NAME), good.replacen(from, to, 1)).unwrap();

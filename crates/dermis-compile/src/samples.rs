@@ -1,11 +1,12 @@
-//! The poses that shapes are made from: training poses rebuilt from a model, and recombinations of their joints.
+//! What shapes of both kinds are made from: training poses rebuilt from a model, recombinations of their joints, and bones by name.
 
 use crate::Warning;
 use dermis_deform::TrainingPoses;
 use dermis_deform::joints::{Joint, Joints};
+use dermis_deform::tables::{NamedBone, TableBone};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::{from_rows, invert};
-use dermis_rig::{BoneTransforms, Skeleton};
+use dermis_rig::{BoneIndex, BoneTransforms, IndexVec, Skeleton};
 use dermis_solve::Random;
 
 /// Poses the shapes are made from, at most.
@@ -16,7 +17,7 @@ const MOST_TRAINING: usize = 192;
 const SEED: u64 = 1;
 
 /// Warns of joints whose bones hang on different roots: a model does not keep how these stood to each other in training.
-pub(super) fn apart(skeleton: &Skeleton, joints: &[Joint]) -> Option<Warning> {
+pub(crate) fn apart(skeleton: &Skeleton, joints: &[Joint]) -> Option<Warning> {
     let roots = roots(skeleton);
     let names = joints.iter().filter(|j| j.centre.is_some() && roots[j.from.get()] != roots[j.to.get()]);
     let names: Vec<String> =
@@ -35,7 +36,7 @@ pub(crate) fn roots(skeleton: &Skeleton) -> Vec<usize> {
 
 /// Joins bones under different roots, as rigs with free feet have them: moves everything below one root so that the joint
 /// between them stands at one of its inducing rotations or at rest.
-pub(super) fn join_roots(skeleton: &Skeleton, model: &Joints, poses: &mut [BoneTransforms]) {
+pub(crate) fn join_roots(skeleton: &Skeleton, model: &Joints, poses: &mut [BoneTransforms]) {
     let mut random = Random::new(SEED, 1);
     let roots = roots(skeleton);
     for pose in poses {
@@ -113,4 +114,13 @@ fn seen(feature: &[f32; 12], length: f64) -> DAffine3 {
         if c == 3 { x * length } else { x * std::f64::consts::SQRT_2 + f64::from(u8::from(c == j)) }
     };
     from_rows([0, 1, 2].map(|j| [0, 1, 2, 3].map(|c| entry(j, c))))
+}
+
+/// Names and bind poses of the bones that a table lists.
+pub(crate) fn named_bones(skeleton: &Skeleton, bones: &[BoneIndex]) -> IndexVec<TableBone, NamedBone> {
+    let bone = |&bone: &BoneIndex| NamedBone {
+        name: skeleton.names()[bone].clone(),
+        inverse_bind: skeleton.inverse_bind()[bone],
+    };
+    IndexVec::new(bones.iter().map(bone).collect())
 }
