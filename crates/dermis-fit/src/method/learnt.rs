@@ -525,7 +525,7 @@ impl fmt::Display for FitWarning {
             Self::MasksUnread { examples } => write!(
                 f,
                 "{examples} examples say which vertices were sculpted, which this method does not read: all of their skin counts; the \
-                 joint model reads it"
+                 joint model and multi-weight enveloping read it"
             ),
             Self::NoJointTurned => {
                 f.write_str("no joint turned by more than 6 degrees in training: only the shared part was learnt")

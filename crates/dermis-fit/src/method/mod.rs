@@ -384,7 +384,7 @@ impl Method {
         let mut learnt = self.fitted(input, progress)?;
         let stated = |e: &&Example| e.local.as_ref().is_some_and(|local| local.mask.is_some() || local.shown.is_some());
         let examples = input.examples.examples().iter().filter(stated).count();
-        if examples > 0 && !matches!(self, Self::Joint(_)) {
+        if examples > 0 && !matches!(self, Self::Joint(_) | Self::Mwe(_)) {
             learnt.report.warnings.push(FitWarning::MasksUnread { examples });
         }
         Ok(learnt)

@@ -25,6 +25,10 @@
 //! **Frozen joints are welded** in the features. Two bones that always moved together share coefficients arbitrarily, so a
 //! turn of their joint would move skin for no reason.
 //!
+//! **Local sculpts** say how the skin is where somebody touched it (`mask`). Rows of other vertices weigh c₀, and a vertex that
+//! nobody touched keeps its base. Touched rows alone choose s, and only as far as they predict each other
+//! ([`MweReport::left_out_share`]); else the fit takes the largest s that meets the sculpts.
+//!
 //! **The solve.** The fit chooses s on some vertices, by their principal axes and exact cross-validation. It then solves every
 //! vertex at that s without principal axes, many at once. [`Resolver`] keeps what does not change when one number does.
 //!
@@ -45,7 +49,7 @@ pub use settings::{
     Anchor, Centring, MweSettings, RidgeMode, RowChoice, SolvePrecision, Solver, Strength, half_decades,
 };
 
-use crate::evidence::{Evidence, Movements, meeting};
+use crate::evidence::{Evidence, Movements, meeting, unknown};
 use crate::training::{FitError, Progress, Ticker, Training};
 use axes::{VertexProblem, VertexSolution};
 use dermis_deform::enveloping::{Enveloping, EnvelopingForm};
@@ -81,6 +85,10 @@ pub struct MweReport {
     /// The sweep, if s was chosen by one. It is empty where s was given, and where no pose shows what another one moves, so that s
     /// is the largest that meets the examples.
     pub sweep: Vec<SweepPoint>,
+    /// Of local sculpts, the least error over the grid on touched rows that are left out, over what the base leaves of them.
+    pub left_out_share: Option<f64>,
+    /// Vertices that some example says how to place: all of them without local sculpts.
+    pub touched: usize,
     /// Joints that never moved in training and were welded.
     pub welded: Vec<BoneIndex>,
     /// Distinct (bones, anchor) sets.
@@ -148,7 +156,7 @@ pub fn leverages(
     let anchors = scene::anchors(training, maps, settings);
     let maps = &scene.welded_maps(maps)?;
     let (groups, _, tables) = scene.groups(maps, &anchors, settings)?;
-    let groups = sampled(&groups, training.rest.len(), most);
+    let groups = sampled(&groups, scene.vertices(), most);
     let welded: Vec<Vec<DAffine3>> = probes
         .iter()
         .map(|pose| {
@@ -226,20 +234,25 @@ fn check_form(training: &Training<'_>, maps: &Influences, settings: &MweSettings
     Ok(())
 }
 
-/// Some of the vertices of groups, evenly spread over all `vertices` of the mesh: one in so many that at most `most` are
-/// looked at.
+/// Some of the vertices of groups, evenly spread over the mesh: of the `vertices` that some example says how to place, one in so many
+/// that about `most` are looked at.
 fn sampled(groups: &[Group], vertices: usize, most: usize) -> Vec<Group> {
     let stride = vertices.div_ceil(most.max(1)).max(1);
-    let looked_at = |group: &Group| Group {
-        bones: group.bones.clone(),
-        pairs: group.pairs.clone(),
-        vertices: group.vertices.iter().copied().filter(|v| (*v as usize).is_multiple_of(stride)).collect(),
-        ..*group
+    let looked_at = |group: &Group| {
+        group.of(group.vertices.iter().copied().filter(|v| (*v as usize).is_multiple_of(stride)).collect())
     };
     groups.iter().map(looked_at).filter(|group| !group.vertices.is_empty()).collect()
 }
 
-/// Row or full, and s.
+/// Row or full features, s, and how they were chosen.
+struct Form {
+    rows: EnvelopingForm,
+    s: f64,
+    sweep: Vec<SweepPoint>,
+    left_out_share: Option<f64>,
+}
+
+/// Row or full, and s. Of local sculpts, touched rows alone count.
 fn choose_form(
     scene: &Scene<'_>,
     groups: &[Group],
@@ -247,9 +260,11 @@ fn choose_form(
     maps: &Influences,
     settings: &MweSettings,
     ticker: &Ticker<'_>,
-) -> Result<(EnvelopingForm, f64, Vec<SweepPoint>), FitError> {
-    let vertices: usize = groups.iter().map(|group| group.vertices.len()).sum();
-    choose_among(settings, scene.training.examples.len() * vertices, |grid, rows| {
+) -> Result<Form, FitError> {
+    let settings = &MweSettings { untouched: 0.0, ..settings.clone() };
+    let touched = |group: &Group| (0..scene.poses()).filter(|&s| group.touched(s)).count();
+    let pairs = groups.iter().map(|group| group.vertices.len() * touched(group)).sum();
+    choose_among(settings, pairs, scene.masks.is_some(), |grid, rows| {
         sweep(scene, groups, tables, maps, settings, grid, rows, ticker)
     })
 }
@@ -258,23 +273,34 @@ fn choose_form(
 fn choose_among(
     settings: &MweSettings,
     pairs: usize,
+    local_sculpts: bool,
     mut sweep: impl FnMut(&[f64], EnvelopingForm) -> Result<Swept, FitError>,
-) -> Result<(EnvelopingForm, f64, Vec<SweepPoint>), FitError> {
+) -> Result<Form, FitError> {
     let forms = forms(settings);
     let given = match settings.strength {
-        Strength::Given(s) if forms.len() == 1 => return Ok((forms[0], s, Vec::new())),
+        Strength::Given(s) if forms.len() == 1 => {
+            return Ok(Form { rows: forms[0], s, sweep: vec![], left_out_share: None });
+        }
         Strength::Given(s) => Some(s),
         _ => None,
     };
     let grid = given.map_or_else(|| settings.grid.clone(), |s| vec![s]);
     let pairs = pairs.max(1) as f64;
-    let mut best: Option<(f64, EnvelopingForm, f64, Vec<SweepPoint>)> = None;
+    let mut best: Option<(f64, Form)> = None;
     // Full features first: without evidence they are taken. Row features cannot meet every example.
     for &rows in forms.iter().rev() {
         let Swept { sums, evidence } = sweep(&grid, rows)?;
-        if evidence.is_missing() {
-            let left: Vec<f64> = sums.iter().map(|sums| sums.0).collect();
-            return Ok((rows, grid[meeting(&left, evidence.all())], Vec::new()));
+        let left: Vec<f64> = sums.iter().map(|sums| sums.0).collect();
+        let met = || grid[meeting(&left, evidence.all())];
+        let least = sums.iter().map(|sums| sums.1).fold(f64::INFINITY, f64::min);
+        let known = |least: f64| (local_sculpts && evidence.all() > 0.0).then(|| (least / evidence.all()).sqrt());
+        if evidence.is_missing() || local_sculpts && evidence.counted == 0.0 {
+            return Ok(Form { rows, s: met(), sweep: vec![], left_out_share: known(evidence.all()) });
+        }
+        let left_out_share = known(least + evidence.others);
+        let unknown = left_out_share.map_or(0.0, unknown);
+        if unknown == 1.0 && best.is_none() {
+            return Ok(Form { rows, s: met(), sweep: vec![], left_out_share });
         }
         let scores: Vec<f64> = sums.iter().map(|s| s.1).collect();
         let chosen = choose(&scores, settings.tolerance).unwrap_or(grid.len() - 1);
@@ -284,13 +310,16 @@ fn choose_among(
             validated: ((score + evidence.others) / pairs).sqrt(),
             score,
         });
-        let candidate = (scores[chosen], rows, grid[chosen], points.collect());
-        if best.as_ref().is_none_or(|b| candidate.0 <= b.0) {
-            best = Some(candidate);
+        let s = match unknown {
+            0.0 => grid[chosen],
+            _ => (grid[chosen].ln() * (1.0 - unknown) + met().ln() * unknown).exp(),
+        };
+        if best.as_ref().is_none_or(|(score, _)| scores[chosen] <= *score) {
+            let sweep = if given.is_some() { vec![] } else { points.collect() };
+            best = Some((scores[chosen], Form { rows, s, sweep, left_out_share }));
         }
     }
-    let (_, rows, s, points) = best.expect("there is at least one form");
-    Ok((rows, s, if given.is_some() { Vec::new() } else { points }))
+    Ok(best.expect("there is at least one form").1)
 }
 
 /// The forms that are fitted.
