@@ -3,10 +3,11 @@
 mod bench;
 
 use bench::{Bench, deltas};
-use dermis_fit::MweSettings;
+use dermis_fit::method::{FitInput, Method};
 use dermis_fit::mwe::{Anchor, RowChoice, SolvePrecision, Solver, Strength};
+use dermis_fit::{MweSettings, silent};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, BoneTransforms, Example, LocalSculpt};
+use dermis_rig::{BoneIndex, BoneTransforms, Example, ExampleSet, LocalSculpt};
 use dermis_solve::faer::Mat;
 use dermis_solve::symmetric::solve_shifted;
 use dermis_testkit::{Arm, ArmPose, Planted, Random, largest_distance};
@@ -103,19 +104,26 @@ fn masks_of_ones_change_no_bit() {
     }
 }
 
+/// The vertex that a sculpt touches.
+const ONE: usize = 27;
+
 /// A row of weight w is one of importance √w, two of them are a row of importance √2, and one of weight 0 is none.
 #[test]
 fn a_weight_is_a_squared_importance_and_a_row_without_weight_is_absent() {
     let (_, bench) = Bench::arm(12, 23);
     let count = bench.base[0].len();
-    let one_touched: Vec<bool> = (0..count).map(|v| v == 0).collect();
+    let one_touched: Vec<bool> = (0..count).map(|v| v == ONE).collect();
     let fitted = |bench: &Bench, settings: &MweSettings| -> Vec<Vec<DVec3>> {
         let model = bench.fit(settings).correction;
         unseen(3).iter().map(|pose| deltas(&model, pose)).collect()
     };
     let differ = |a: &[Vec<DVec3>], b: &[Vec<DVec3>]| {
-        let distances = a.iter().zip(b).map(|(a, b)| (a[0].distance(b[0]), largest_distance(&a[1..], &b[1..])));
-        distances.fold((0.0f64, 0.0f64), |most, d| (most.0.max(d.0), most.1.max(d.1)))
+        let (mut one, mut others) = (0.0f64, 0.0f64);
+        for (v, (a, b)) in a.iter().flatten().zip(b.iter().flatten()).enumerate() {
+            let most = if v % count == ONE { &mut one } else { &mut others };
+            *most = most.max(a.distance(*b));
+        }
+        (one, others)
     };
     for (solver, rows) in
         [(Solver::Batched, RowChoice::Full), (Solver::Axes, RowChoice::Full), (Solver::Batched, RowChoice::Row)]
@@ -139,6 +147,77 @@ fn a_weight_is_a_squared_importance_and_a_row_without_weight_is_absent() {
         let (first, others) = differ(&fitted(&absent, &silent), &fitted(&sculpt, &silent));
         assert!(others < 1e-12 && first > 1e-6, "{first} {others}");
     }
+}
+
+/// The setting multiplies weights by label: twice the weight is the example twice, no weight is none.
+#[test]
+fn the_setting_of_importance_weighs_examples_by_label() {
+    let arm = Arm::new(9, 6);
+    let mut examples = arm.examples(&ArmPose::some(12, 29));
+    examples.iter_mut().enumerate().for_each(|(s, example)| example.label = format!("pose {s:02}"));
+    let skins = |method: &Method, examples: &[Example]| -> Vec<Vec<DVec3>> {
+        let set = ExampleSet::new("arm".into(), examples.to_vec(), &arm.rig).unwrap();
+        let mut learnt = method.fit(&FitInput::new(&arm.rig, &set), &silent).unwrap();
+        let skin = |pose: &BoneTransforms| {
+            let mut skin = vec![DVec3::ZERO; arm.rig.mesh().positions.len()];
+            learnt.deformer.evaluate(pose, None, &mut skin).unwrap();
+            skin
+        };
+        unseen(3).iter().map(skin).collect()
+    };
+    let apart = |a: &[Vec<DVec3>], b: &[Vec<DVec3>]| {
+        a.iter().zip(b).map(|(a, b)| largest_distance(a, b)).fold(0.0f64, f64::max)
+    };
+    let ridge = [("lambda", "0.05")];
+    let own = [("duplicates", "-1"), ("rows", "full"), ("guard", "off")];
+    for (method, own) in
+        [(Method::mwe(), &own[..]), (Method::joint(), &[("base", "lbs"), ("composites", "off"), ("guard", "off")])]
+    {
+        let with = |importance: &str| {
+            let said = [&ridge[..], own, &[("importance", importance)]].concat();
+            method.with(&said).unwrap()
+        };
+        let plain = method.with(&[&ridge[..], own].concat()).unwrap();
+        let twice: Vec<Example> = examples.iter().chain(&examples[4..6]).cloned().collect();
+        let without: Vec<Example> = examples[..10].to_vec();
+        let (heavy, doubled) = (skins(&with("*=0,pose 0*=1,pose 04=2,pose 05=2"), &examples), skins(&plain, &twice[..]));
+        assert!(apart(&heavy, &skins(&with("pose 04=2,*05=2,pose 1*=0"), &examples)) < 1e-12, "{}", method.name());
+        let doubled_without: Vec<Example> = [&examples[..10], &examples[4..6]].concat();
+        assert!(apart(&heavy, &skins(&plain, &doubled_without)) < 1e-9, "{}", method.name());
+        assert!(apart(&heavy, &doubled) > 1e-6 && apart(&heavy, &skins(&plain, &without)) > 1e-6, "{}", method.name());
+    }
+    let set = ExampleSet::new("arm".into(), examples, &arm.rig).unwrap();
+    let typo = Method::mwe().with(&[("importance", "squat=2")]).unwrap();
+    let report = typo.fit(&FitInput::new(&arm.rig, &set), &silent).unwrap().report;
+    assert!(report.warnings.iter().any(|w| w.to_string().contains("no example is labelled squat")), "{report}");
+    let refused = Method::Dqs.with(&[("importance", "squat=2")]).unwrap_err().to_string();
+    assert_eq!(refused, "importance serves joint, mwe, psd, not dqs");
+}
+
+/// Oracle: the kernel system by hand: an example of weight w has the smoothing over w.
+#[test]
+fn a_weight_divides_the_smoothing_of_a_pose_space() {
+    let arm = Arm::new(9, 6);
+    let pose = ArmPose { elbow: 1.2, ..ArmPose::REST };
+    let examples = arm.examples(&[ArmPose::REST, pose]);
+    let set = ExampleSet::new("arm".into(), examples.clone(), &arm.rig).unwrap();
+    let left = |importance: &str| {
+        let method = Method::psd().with(&[("lambda", "0.5"), ("importance", importance)]).unwrap();
+        let mut learnt = method.fit(&FitInput::new(&arm.rig, &set), &silent).unwrap();
+        let mut skin = vec![DVec3::ZERO; arm.rig.mesh().positions.len()];
+        learnt.deformer.evaluate(&examples[1].transforms, None, &mut skin).unwrap();
+        let base = bench::skinned(&arm.rig, &examples[1].transforms);
+        let v = (0..skin.len()).max_by(|a, b| {
+            let far = |v: &usize| examples[1].positions[*v].distance(base[*v]);
+            far(a).total_cmp(&far(b))
+        });
+        let v = v.unwrap();
+        (skin[v] - base[v]).length() / (examples[1].positions[v] - base[v]).length()
+    };
+    // One example over rest, whose kernel is k: it is met by k / (k + rho / w).
+    let (one, four) = (left("*=1"), left("elbow=9,*=4"));
+    let k = 0.5 * one / (1.0 - one);
+    assert!((four - k / (k + 0.5 / 4.0)).abs() < 1e-6, "{one} {four} {k}");
 }
 
 /// Of two sculpts of one pose the later holds where it was touched; where it was not it says nothing, whatever c₀ is.
@@ -172,7 +251,7 @@ fn sculpts_of_halves_teach_a_planted_model() {
     let arm = Arm::new(9, 6);
     let maps = Bench::new(&arm.rig, Vec::new()).maps;
     let planted = Planted::new(&maps, arm.length(), 0.01, 25);
-    let poses: Vec<BoneTransforms> = ArmPose::some(60, 26).iter().map(|pose| arm.transforms(pose)).collect();
+    let poses: Vec<BoneTransforms> = ArmPose::some(120, 26).iter().map(|pose| arm.transforms(pose)).collect();
     let mut bench = Bench::new(&arm.rig, planted.examples(&arm.rig, &poses));
     let half = bench.base[0].len() / 2;
     for (s, (example, base)) in bench.examples.iter_mut().zip(&bench.base).enumerate() {
@@ -191,9 +270,10 @@ fn sculpts_of_halves_teach_a_planted_model() {
         };
         (made.report, (squares(&found, 1.0) / squares(&found, 0.0)).sqrt())
     };
-    let settings = MweSettings { guard: false, ..MweSettings::for_poses(60, false) };
+    let settings = MweSettings { guard: false, ..MweSettings::for_poses(120, false) };
     let (report, alone) = left(&MweSettings { untouched: 0.0, ..settings.clone() });
-    assert!(alone < 1e-3, "{alone}");
+    // The bias of the least ridge of the grid.
+    assert!(alone < 5e-3, "{alone}");
     assert!(report.left_out_share.unwrap() < 0.1 && !report.sweep.is_empty() && report.touched == 2 * half);
     let (whole, weighed) = (left(&MweSettings { untouched: 1.0, ..settings.clone() }).1, left(&settings).1);
     println!(
@@ -205,9 +285,15 @@ fn sculpts_of_halves_teach_a_planted_model() {
 /// Few sculpts of far poses predict nothing of each other: they are met, and skin that nobody touched is the base to the bit.
 #[test]
 fn few_sculpts_are_met_and_untouched_skin_keeps_the_base() {
-    let (_, bench) = Bench::arm(4, 27);
-    let mut sculpts = bench.subset(&[1, 2, 3]);
-    let near = |v: usize, s: usize| bench.rig.mesh().positions[v].distance(bench.rig.mesh().positions[20 + s]) < 0.3;
+    let arm = Arm::new(9, 6);
+    let poses = [
+        ArmPose { elbow: 1.6, ..ArmPose::REST },
+        ArmPose { wrist: DVec3::Z, ..ArmPose::REST },
+        ArmPose { shoulder: DVec3::Y, ..ArmPose::REST },
+    ];
+    let mut sculpts = Bench::new(&arm.rig, arm.examples(&poses));
+    let rest = sculpts.rig.mesh().positions.clone();
+    let near = |v: usize, s: usize| rest[v].distance(rest[[24, 42, 6][s]]) < 0.1;
     for (s, (example, base)) in sculpts.examples.iter_mut().zip(&sculpts.base).enumerate() {
         // Files round.
         (0..base.len()).filter(|v| !near(*v, s)).for_each(|v| example.positions[v] = base[v] + DVec3::splat(1e-7));
@@ -215,7 +301,7 @@ fn few_sculpts_are_met_and_untouched_skin_keeps_the_base() {
     }
     let made = sculpts.fit(&MweSettings::for_poses(3, false));
     assert!(made.report.sweep.is_empty() && made.report.left_out_share.unwrap() > 0.85, "{:?}", made.report);
-    let unit = 1e-5 * bench.length;
+    let unit = 1e-5 * sculpts.length;
     let is_touched = |v: usize| (0..3).any(|s| sculpts.examples[s].positions[v].distance(sculpts.base[s][v]) > unit);
     let (mut asked, mut missed) = (0.0, 0.0);
     for (s, (example, base)) in sculpts.examples.iter().zip(&sculpts.base).enumerate() {

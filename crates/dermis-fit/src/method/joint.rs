@@ -3,6 +3,7 @@
 use super::base::{BaseChoice, base_in_training};
 use super::composites::{self, COMPOSITES, CompositeChoice};
 use super::correctives::CorrectiveShape;
+use super::importance::{IMPORTANCE, Importance};
 use super::learnt::{Solved, SolvedBy};
 use super::mush::{self, Seen};
 use super::ridge::FoldsText;
@@ -44,6 +45,8 @@ pub struct JointMethod {
     pub ridge: RidgeChoice,
     /// The weight of the vertices that a local sculpt did not touch.
     pub untouched: f64,
+    /// How much examples count.
+    pub importance: Importance,
     /// Joint limits, welding of frozen joints, and the ball around the base.
     pub guard: bool,
     /// How the coefficients are stored.
@@ -65,6 +68,7 @@ impl Default for JointMethod {
             mirror: true,
             ridge: RidgeChoice::default(),
             untouched: settings.untouched,
+            importance: Importance::default(),
             guard: settings.ball,
             coefficients: CoefficientPrecision::default(),
             remember: None,
@@ -183,6 +187,7 @@ impl JointMethod {
         let tolerance = rows.iter_mut().filter(|row| row.setting.name == TOLERANCE.name);
         tolerance.for_each(|row| row.setting.default = "1.02 times the least error");
         rows.push(Row::new(UNTOUCHED, number, |own| &mut own.untouched));
+        rows.push(Row::new(IMPORTANCE, Importance::read, |own| &mut own.importance));
         rows.push(Row::new(GUARD, switch, |own| &mut own.guard));
         rows.push(Row::new(COEFFICIENTS, coefficients, |own| &mut own.coefficients));
         rows.push(Row::new(REMEMBER, some(number), |own| &mut own.remember));
@@ -195,6 +200,7 @@ impl JointMethod {
         INDUCING.check(self.inducing as f64)?;
         self.composites.check()?;
         UNTOUCHED.check(self.untouched)?;
+        self.importance.check()?;
         self.remember.map_or(Ok(()), |strength| REMEMBER.check(strength))?;
         self.ridge.check()
     }

@@ -1,6 +1,7 @@
 //! Multi-weight enveloping as a [`Method`](super::Method).
 
 use super::base::{BaseChoice, base_at, base_in_training, has_closed_form};
+use super::importance::{IMPORTANCE, Importance};
 use super::learnt::{Solved, SolvedBy};
 use super::ridge::FoldsText;
 use super::settings::{
@@ -13,8 +14,8 @@ use super::{
 };
 use crate::mask::touching_nothing;
 use crate::mwe::{
-    Anchor, Centring, MweReport, MweSettings, RidgeMode, RowChoice, SolvePrecision, Strength, fit_mwe, half_decades,
-    leverages,
+    Anchor, Centring, MweReport, MweSettings, PrincipalAxes, RidgeMode, RowChoice, SolvePrecision, Strength, fit_mwe,
+    half_decades, leverages,
 };
 use crate::training::{BasePoses, Progress, Training, middle, silent};
 use dermis_deform::baked::CoefficientPrecision;
@@ -183,6 +184,8 @@ pub struct MweMethod {
     pub duplicates: f64,
     /// The weight of the vertices that a local sculpt did not touch.
     pub untouched: f64,
+    /// How much examples count.
+    pub importance: Importance,
     /// In what precision the vertices are solved.
     pub solve_precision: SolvePrecision,
     /// Joint limits, welding of frozen joints, and the ball around the base.
@@ -207,6 +210,7 @@ impl Default for MweMethod {
             svd_tol: None,
             duplicates: settings.duplicates,
             untouched: settings.untouched,
+            importance: Importance::default(),
             solve_precision: settings.solve_in,
             guard: settings.guard,
             coefficients: CoefficientPrecision::default(),
@@ -229,6 +233,7 @@ pub struct EnvelopingReport {
     largest_leverage: f64,
     leverage_p99: f64,
     corrected_vertices: usize,
+    principal_axes: Option<PrincipalAxes>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -254,6 +259,7 @@ impl MweMethod {
             Row::new(SVD_TOL, some(number), |own| &mut own.svd_tol),
             Row::new(DUPLICATES, number, |own| &mut own.duplicates),
             Row::new(UNTOUCHED, number, |own| &mut own.untouched),
+            Row::new(IMPORTANCE, Importance::read, |own| &mut own.importance),
             Row::new(SOLVE_PRECISION, word, |own| &mut own.solve_precision),
             Row::new(GUARD, switch, |own| &mut own.guard),
             Row::new(COEFFICIENTS, coefficients, |own| &mut own.coefficients),
@@ -285,6 +291,7 @@ impl MweMethod {
         self.base.check_for("mwe")?;
         self.maps.check()?;
         UNTOUCHED.check(self.untouched)?;
+        self.importance.check()?;
         match self.ridge {
             MweRidge::Fixed(ridge) => LAMBDA.check(ridge)?,
             MweRidge::CrossValidated { folds, .. } => folds.check()?,
@@ -435,6 +442,16 @@ impl MweMethod {
         if let Some(share) = found.left_out_share {
             report.settings.push(("sculpts left out".into(), format!("{share:.2} of the error of the base")));
         }
+        if let Some(axes) = found.principal_axes {
+            let kept = format!(
+                "{:.1} of {:.1} a regression explain {:.4} % of the variance of the features; {:.1} explain 99 %",
+                axes.kept,
+                axes.columns,
+                100.0 * axes.explained,
+                axes.for_99_percent
+            );
+            report.settings.push(("principal axes".into(), kept));
+        }
         if settings.solve_in == SolvePrecision::Single {
             report.settings.push(("solved in single precision".into(), format!("{} vertices", found.in_single)));
         }
@@ -498,6 +515,7 @@ impl EnvelopingReport {
             largest_leverage: report.largest_leverage,
             leverage_p99: report.leverage_p99,
             corrected_vertices: report.corrected,
+            principal_axes: report.principal_axes,
         }
     }
 }

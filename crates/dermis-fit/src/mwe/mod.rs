@@ -51,7 +51,7 @@ pub use settings::{
 
 use crate::evidence::{Evidence, Movements, meeting, unknown};
 use crate::training::{FitError, Progress, Ticker, Training};
-use axes::{VertexProblem, VertexSolution};
+use axes::{Variances, VertexProblem, VertexSolution};
 use dermis_deform::enveloping::{Enveloping, EnvelopingForm};
 use dermis_deform::features::about;
 use dermis_rig::glam::DAffine3;
@@ -108,6 +108,25 @@ pub struct MweReport {
     pub leverage_p99: f64,
     /// Vertices with at least one coefficient.
     pub corrected: usize,
+    /// What principal axes explain of the features, at the vertices whose leverage is looked at; `None` where no feature varies.
+    pub principal_axes: Option<PrincipalAxes>,
+}
+
+/// What principal axes explain of the variance of features: means over regressions, of which a vertex has one, or one per axis in the
+/// row form.
+///
+/// Wang & Phillips 2002 drop axes that hardly vary. Moments are taken about what the centring subtracts, which is the bind pose by
+/// default.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct PrincipalAxes {
+    /// Features of a regression.
+    pub columns: f64,
+    /// Axes that are kept.
+    pub kept: f64,
+    /// Axes that explain 99 % of the variance.
+    pub for_99_percent: f64,
+    /// The share of the variance that the axes kept explain, over all regressions.
+    pub explained: f64,
 }
 
 /// A fitted correction with its report.
@@ -433,7 +452,7 @@ fn movements(
 /// Vertices a task scores at a time.
 const SWEEP_CHUNK: usize = 64;
 
-/// The largest leverage of each vertex of some groups, at the s that was chosen.
+/// The largest leverage of each vertex of some groups, at the s that was chosen, and what their principal axes explain.
 fn training_leverages(
     scene: &Scene<'_>,
     groups: &[Group],
@@ -442,7 +461,7 @@ fn training_leverages(
     settings: &MweSettings,
     rows: EnvelopingForm,
     s: f64,
-) -> Result<Vec<f64>, FitError> {
+) -> Result<(Vec<f64>, Variances), FitError> {
     let of_group = |group: &Group| {
         let local = scene.local(group, &tables[group.table], settings)?;
         let of_vertex = |&v: &u32| {
@@ -453,12 +472,15 @@ fn training_leverages(
                     .solve(&local, settings, s, none.as_ref(), &mut solution)
                     .map_err(|source| FitError::Solve { vertex: VertexIndex::new(v as usize), source })?;
             }
-            Ok(solution.leverage)
+            Ok((solution.leverage, solution.variances))
         };
         group.vertices.par_iter().map(of_vertex).collect::<Result<Vec<_>, FitError>>()
     };
-    let mut all: Vec<f64> =
-        groups.par_iter().map(of_group).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+    let (mut all, mut variances) = (vec![], Variances::default());
+    for (leverage, of_vertex) in groups.par_iter().map(of_group).collect::<Result<Vec<_>, _>>()?.into_iter().flatten() {
+        all.push(leverage);
+        variances.join(of_vertex);
+    }
     all.sort_by(f64::total_cmp);
-    Ok(all)
+    Ok((all, variances))
 }

@@ -51,10 +51,11 @@ impl Resolver {
         let Form { rows, s, sweep, left_out_share } =
             choose_form(&prepared.scene, &looked_at, &prepared.tables, &prepared.maps, settings, &ticker)?;
         let looked_at = sampled(&prepared.groups, vertices, LEVERAGE_VERTICES);
-        let leverages =
+        let (leverages, variances) =
             training_leverages(&prepared.scene, &looked_at, &prepared.tables, &prepared.maps, settings, rows, s)?;
         let mut model = prepared.solve(rows, s, None, &ticker)?;
         model.report.sweep = sweep;
+        model.report.principal_axes = variances.means();
         model.report.left_out_share = left_out_share;
         model.report.largest_leverage = leverages.last().copied().unwrap_or(0.0);
         model.report.leverage_p99 = leverages.get(leverages.len() * 99 / 100).copied().unwrap_or(0.0);
@@ -112,6 +113,7 @@ impl Resolver {
         let old = std::mem::replace(&mut self.model, made).report;
         let report = &mut self.model.report;
         (report.sweep, report.left_out_share) = (old.sweep, old.left_out_share);
+        report.principal_axes = old.principal_axes;
         (report.largest_leverage, report.leverage_p99) = (old.largest_leverage, old.leverage_p99);
     }
 
@@ -366,6 +368,7 @@ impl<'a> Prepared<'a> {
             largest_leverage: 0.0,
             leverage_p99: 0.0,
             corrected: correction.terms.iter().filter(|terms| !terms.is_empty()).count(),
+            principal_axes: None,
         };
         Ok(Mwe { correction, report })
     }

@@ -1,5 +1,6 @@
 //! From sums to a model: what was welded, the choice of s on the vertices that were kept, and the solve.
 
+use super::super::axes::Variances;
 use super::super::blocks::{Blocks, Room, Rooms, WIDEST};
 use super::super::resolve::{Beside, LEVERAGE_VERTICES, Prepared};
 use super::super::scene::{BonesOf, Group, Scene, Table};
@@ -73,9 +74,11 @@ impl Accumulator {
                 })?;
                 Ok(total)
             })?;
-        let mut leverages = Vec::new();
+        let (mut leverages, mut variances) = (Vec::new(), Variances::default());
         looked_at.each_anchor(&sampled(&kept_groups, kept.len(), LEVERAGE_VERTICES), |groups, tables| {
-            leverages.extend(training_leverages(&scene, groups, tables, &kept_maps, settings, rows, s)?);
+            let (more, of_anchor) = training_leverages(&scene, groups, tables, &kept_maps, settings, rows, s)?;
+            leverages.extend(more);
+            variances.join(of_anchor);
             Ok(())
         })?;
         leverages.sort_by(f64::total_cmp);
@@ -89,6 +92,7 @@ impl Accumulator {
         let mut model = prepared.assemble(rows, s, coefficients, &bones, vec![(0, solved)])?;
         model.report.touched = vertices;
         model.report.sweep = points;
+        model.report.principal_axes = variances.means();
         model.report.largest_leverage = leverages.last().copied().unwrap_or(0.0);
         model.report.leverage_p99 = leverages.get(leverages.len() * 99 / 100).copied().unwrap_or(0.0);
         Ok(model)
