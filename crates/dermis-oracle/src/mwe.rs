@@ -148,6 +148,7 @@ fn settings(case: &Case) -> Result<MweSettings, CaseError> {
         eig_tol: number("eig_tol", 1e-10),
         svd_tol: number("svd_tol", 1e-12),
         duplicates: number("dup_tol", 1e-6),
+        untouched: 1.0,
         guard: false,
         sweep_vertices: usize::MAX,
         solver: Solver::Batched,

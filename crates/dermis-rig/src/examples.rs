@@ -244,6 +244,18 @@ impl ExampleSet {
         let examples = indices.iter().map(|&at| self.examples[at].clone()).collect();
         Self { name: self.name.clone(), examples, is_clip: self.is_clip }
     }
+    /// The set with the importance that a function gives each example.
+    ///
+    /// # Panics
+    /// If it is negative or not finite.
+    pub fn with_importance(&self, importance: impl Fn(&Example) -> f64) -> Self {
+        let mut made = self.clone();
+        for example in &mut made.examples {
+            example.importance = importance(example);
+            assert!(example.importance.is_finite() && example.importance >= 0.0, "an importance out of range");
+        }
+        made
+    }
     /// The set with a shown skin, made of the pose by `skin`, for local sculpts that state neither mask nor shown skin; `None` if there
     /// are none.
     ///

@@ -17,13 +17,10 @@ use super::scene::Scene;
 use super::settings::{JointSettings, Prior};
 use super::whole::Choice;
 use super::{Form, check, stride};
+use crate::evidence::unknown;
 use crate::training::{FitError, Progress, Ticker, Training};
 use dermis_rig::Influences;
 
-/// ϱ from which the calm default is taken, and up to which poses left out choose. Local sculpts of a body, a fox and a wolf give
-/// 0.88 to 1.04; 3, 6 and 14 poses of a whole body give 0.40 and less.
-const KNOWS_NOTHING: f64 = 0.85;
-const KNOWS: f64 = 0.7;
 /// β of the calm default: with 10 a change of weights carries a sculpt too far, 3.8 % more error in a step of a walk.
 const CALM_BETA: f64 = 1.0;
 /// The β of the settings is taken with the calm λ if it lowers ϱ by this factor: it lies between 0.90 (a fox smoothed, whose
@@ -73,7 +70,7 @@ pub fn sculpts_tell(
     let included = training.grouped();
     let training = &training.with(&included);
     let ticker = Ticker::new(training.rest.len() as u64, progress);
-    Ok(Known::of(training, weights, settings, &ticker)?.share <= KNOWS)
+    Ok(unknown(Known::of(training, weights, settings, &ticker)?.share) == 0.0)
 }
 
 /// Chooses λ, β and whether mirrored examples take part. With the calm default they do: nothing else is known of the other side.
@@ -84,7 +81,8 @@ pub(super) fn choose(
     ticker: &Ticker<'_>,
 ) -> Result<Form, FitError> {
     let Known { share: known, lambda, beta } = Known::of(training, weights, settings, ticker)?;
-    if known >= KNOWS_NOTHING {
+    let calm = unknown(known);
+    if calm == 1.0 {
         let choice = Choice { lambda, error: 0.0, sweep: vec![], vertices: 0 };
         let mirrored = settings.mirror.is_some();
         return Ok(Form {
@@ -98,8 +96,6 @@ pub(super) fn choose(
     }
     let of_touched = JointSettings { untouched: 0.0, ..settings.clone() };
     let mut form = Form::by_left_out(training, weights, &of_touched, ticker)?;
-    // 0 where poses left out choose, 1 at the calm default.
-    let calm = ((known - KNOWS) / (KNOWS_NOTHING - KNOWS)).max(0.0);
     let between = |left_out: f64, prior: f64| (left_out.ln() * (1.0 - calm) + prior.ln() * calm).exp();
     form.left_out_share = Some(known);
     form.prior = Some(Prior::LeftOut);

@@ -36,13 +36,14 @@ mod solve;
 mod tree;
 mod whole;
 
+pub use crate::mask::UNTOUCHED;
 pub(crate) use blocks::{BlockFit, Held};
 pub use blocks::{JointForm, SolvedVertex};
 pub use inducing::{joint_centre, pivots};
 pub use local::sculpts_tell;
 pub use settings::{
     CompositeSummary, JOINT_TOLERANCE, JointFit, JointReport, JointSettings, JointSummary, MIRROR_CORRELATION, Prior,
-    SIGMA, SWEEP_VERTICES, UNTOUCHED,
+    SIGMA, SWEEP_VERTICES,
 };
 pub use tree::JointTree;
 

@@ -31,11 +31,7 @@ impl Scene<'_> {
     /// Returns what the rows of a group are multiplied by: importance and the root of the weight of what they say.
     pub fn scales(&self, said: &[Said], mirrored: bool) -> Vec<f64> {
         let rows = if mirrored { self.poses.len() } else { self.own };
-        let root = |row: usize| match said.get(row) {
-            None | Some(Said::Touched) => 1.0,
-            Some(Said::Shown) => self.settings.untouched.sqrt(),
-            Some(Said::Nothing) => 0.0,
-        };
+        let root = |row: usize| said.get(row).map_or(1.0, |said| said.weight(self.settings.untouched).sqrt());
         (0..rows).map(|row| self.training.examples[row % self.own].importance * root(row)).collect()
     }
 

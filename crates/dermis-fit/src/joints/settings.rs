@@ -1,5 +1,6 @@
 //! What a caller sets for the joint model, and what the fit reports.
 
+use crate::mask::UNTOUCHED;
 use crate::mwe::half_decades;
 use crate::training::FitError;
 use dermis_deform::guard::LIMIT_FACTOR;
@@ -25,10 +26,6 @@ const LEAST_SWEEP: usize = 250;
 /// The default `tolerance` of the choice of λ. It differs from 1.03 on two sets of docs/accuracy.md, both over direct delta mush;
 /// on both the mean over vertices of the error left out, which few vertices do not decide, asks for the smaller λ.
 pub const JOINT_TOLERANCE: f64 = 1.02;
-
-/// The default weight of untouched rows. Without them (0) one sculpt of a walk spoils the skin that others taught by 6.5 % in a step;
-/// with 1 sculpts un-teach each other, and cross-validation finds nothing to learn.
-pub const UNTOUCHED: f64 = 0.1;
 
 /// How the joint model is fitted.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,18 +3,20 @@
 use super::base::{BaseChoice, base_in_training};
 use super::composites::{self, COMPOSITES, CompositeChoice};
 use super::correctives::CorrectiveShape;
+use super::importance::{IMPORTANCE, Importance};
 use super::learnt::{Solved, SolvedBy};
 use super::mush::{self, Seen};
 use super::ridge::FoldsText;
 use super::settings::{
-    BASE, COEFFICIENTS, GUARD, MIRROR, Row, SIGMA, Setting, TOLERANCE, coefficients, number, some, switch, word,
+    BASE, COEFFICIENTS, GUARD, MIRROR, Row, SIGMA, Setting, TOLERANCE, UNTOUCHED, coefficients, number, some, switch,
+    word,
 };
 use super::{
     FitInput, FitReport, FitWarning, LEVERAGE_VERTICES, Learnt, MethodError, MethodReport, RidgeChoice, RidgePoint,
     chosen_by, few, ridge_by, short,
 };
 use crate::joints::{JointFit, JointReport, JointSettings, Prior, fit_joints, joint_leverages, sculpts_tell};
-use crate::mask::{Masks, touched};
+use crate::mask::{Masks, touching_nothing};
 use crate::psd::remember::{LayerReport, remember};
 use crate::training::{BasePoses, Progress, Training};
 use dermis_deform::Base;
@@ -43,6 +45,8 @@ pub struct JointMethod {
     pub ridge: RidgeChoice,
     /// The weight of the vertices that a local sculpt did not touch.
     pub untouched: f64,
+    /// How much examples count.
+    pub importance: Importance,
     /// Joint limits, welding of frozen joints, and the ball around the base.
     pub guard: bool,
     /// How the coefficients are stored.
@@ -64,6 +68,7 @@ impl Default for JointMethod {
             mirror: true,
             ridge: RidgeChoice::default(),
             untouched: settings.untouched,
+            importance: Importance::default(),
             guard: settings.ball,
             coefficients: CoefficientPrecision::default(),
             remember: None,
@@ -157,15 +162,6 @@ const FRAME: Setting = Setting::new(
 const INDUCING: Setting = Setting::new("inducing", "N", "8", "Inducing rotations per joint, at most")
     .range(1.0, MOST_INDUCING as f64)
     .expert();
-const UNTOUCHED: Setting = Setting::new(
-    "untouched",
-    "WEIGHT",
-    "0.1",
-    "Weight of the vertices that a local sculpt did not touch, against 1 of those that it did: 0 ignores them, 1 takes a sculpt as a \
-     whole skin",
-)
-.range(0.0, 1.0)
-.expert();
 const REMEMBER: Setting = Setting::new(
     "remember",
     "N",
@@ -191,6 +187,7 @@ impl JointMethod {
         let tolerance = rows.iter_mut().filter(|row| row.setting.name == TOLERANCE.name);
         tolerance.for_each(|row| row.setting.default = "1.02 times the least error");
         rows.push(Row::new(UNTOUCHED, number, |own| &mut own.untouched));
+        rows.push(Row::new(IMPORTANCE, Importance::read, |own| &mut own.importance));
         rows.push(Row::new(GUARD, switch, |own| &mut own.guard));
         rows.push(Row::new(COEFFICIENTS, coefficients, |own| &mut own.coefficients));
         rows.push(Row::new(REMEMBER, some(number), |own| &mut own.remember));
@@ -203,6 +200,7 @@ impl JointMethod {
         INDUCING.check(self.inducing as f64)?;
         self.composites.check()?;
         UNTOUCHED.check(self.untouched)?;
+        self.importance.check()?;
         self.remember.map_or(Ok(()), |strength| REMEMBER.check(strength))?;
         self.ridge.check()
     }
@@ -228,7 +226,7 @@ impl JointMethod {
             let mirror = settings.mirror.as_ref().filter(|_| fitted.report.mirrored);
             layer = Some(remember(&training, &mut fitted.correction, strength, mirror, self.guard, progress)?);
         }
-        let bare = untouched(&training);
+        let bare = touching_nothing(&training);
         let found = Found { base: chosen, bases, composites: tried, fitted };
         let mut learnt = self.learnt(base, found, settings, input, input.examples.len())?;
         if !bare.is_empty() {
@@ -432,12 +430,6 @@ impl JointMethod {
 /// Whether all examples are sculpts.
 fn are_sculpts(examples: &ExampleSet) -> bool {
     !examples.examples().is_empty() && examples.examples().iter().all(|example| example.local.is_some())
-}
-
-/// The local sculpts that touch no vertex.
-fn untouched(training: &Training<'_>) -> Vec<String> {
-    let bare = |s: &usize| training.examples[*s].local.is_some() && !touched(training, *s).contains(&true);
-    (0..training.examples.len()).filter(bare).map(|s| training.examples[s].label.clone()).collect()
 }
 
 /// By what λ was chosen.

@@ -341,6 +341,11 @@ pub enum FitWarning {
         /// λ.
         ridge: f64,
     },
+    /// Patterns of importance that match no label.
+    ImportanceUnmatched {
+        /// The patterns.
+        patterns: Vec<String>,
+    },
     /// Masks that a method does not read.
     MasksUnread {
         /// Examples with a mask or a shown skin.
@@ -522,10 +527,13 @@ impl fmt::Display for FitWarning {
                 "too few sculpts to choose {symbol} by: the calm default, {}, is taken; sculpts of poses between these settle it",
                 short(*ridge)
             ),
+            Self::ImportanceUnmatched { patterns } => {
+                write!(f, "importance: no example is labelled {}", patterns.join(", "))
+            }
             Self::MasksUnread { examples } => write!(
                 f,
                 "{examples} examples say which vertices were sculpted, which this method does not read: all of their skin counts; the \
-                 joint model reads it"
+                 joint model and multi-weight enveloping read it"
             ),
             Self::NoJointTurned => {
                 f.write_str("no joint turned by more than 6 degrees in training: only the shared part was learnt")

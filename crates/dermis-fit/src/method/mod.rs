@@ -22,6 +22,7 @@ mod contradictions;
 mod coordinates;
 mod correctives;
 mod error;
+mod importance;
 mod joint;
 mod learnt;
 mod maps;
@@ -45,6 +46,7 @@ pub use composites::CompositeChoice;
 pub use contradictions::contradictions;
 pub use correctives::{CorrectiveShape, CorrectivesMethod, CorrectivesModelReport, DrivingTurn};
 pub use error::{Lack, MethodError};
+pub use importance::Importance;
 pub use joint::{JointMethod, JointModelReport};
 pub use learnt::{FitInput, FitReport, FitWarning, Learnt, MethodReport, RidgePoint, Solved};
 pub use maps::MapSource;
@@ -327,6 +329,21 @@ impl Method {
         }
     }
 
+    /// How much examples count; `None` if the method cannot tell them apart.
+    fn importance(&self) -> Option<&Importance> {
+        match self {
+            Self::Mwe(own) => Some(&own.importance),
+            Self::Joint(own) => Some(&own.importance),
+            Self::Psd(own) => Some(&own.importance),
+            _ => None,
+        }
+    }
+
+    /// The examples as they count; `None` where nothing changes.
+    fn weighed(&self, input: &FitInput<'_>) -> Option<ExampleSet> {
+        self.importance()?.weighed(input.examples)
+    }
+
     fn base_mut(&mut self) -> Option<&mut BaseChoice> {
         match self {
             Self::Mwe(own) => Some(&mut own.base),
@@ -381,10 +398,20 @@ impl Method {
             stated.base_mut().into_iter().for_each(|base| *base = BaseChoice::DirectDeltaMush(Some(steps)));
             return stated.fit(input, progress);
         }
-        let mut learnt = self.fitted(input, progress)?;
+        let mut learnt = match self.weighed(input) {
+            Some(examples) => self.fitted(&FitInput { examples: &examples, ..*input }, progress)?,
+            None => self.fitted(input, progress)?,
+        };
+        if let Some(importance) = self.importance().filter(|importance| !importance.is_empty()) {
+            learnt.report.settings.push(("importance".into(), importance.to_string()));
+            let patterns = importance.unmatched(input.examples);
+            if !patterns.is_empty() {
+                learnt.report.warnings.push(FitWarning::ImportanceUnmatched { patterns });
+            }
+        }
         let stated = |e: &&Example| e.local.as_ref().is_some_and(|local| local.mask.is_some() || local.shown.is_some());
         let examples = input.examples.examples().iter().filter(stated).count();
-        if examples > 0 && !matches!(self, Self::Joint(_)) {
+        if examples > 0 && !matches!(self, Self::Joint(_) | Self::Mwe(_)) {
             learnt.report.warnings.push(FitWarning::MasksUnread { examples });
         }
         Ok(learnt)
@@ -432,6 +459,8 @@ impl Method {
         solved: &Solved,
         unseen: &ExampleSet,
     ) -> Result<Option<f64>, MethodError> {
+        let weighed = self.weighed(input);
+        let input = &FitInput { examples: weighed.as_ref().unwrap_or(input.examples), ..*input };
         match self {
             Self::Mwe(own) => own.unseen_leverage(input, solved, unseen).map(Some),
             Self::Joint(own) => {

@@ -1,21 +1,23 @@
 //! Multi-weight enveloping as a [`Method`](super::Method).
 
 use super::base::{BaseChoice, base_at, base_in_training, has_closed_form};
+use super::importance::{IMPORTANCE, Importance};
 use super::learnt::{Solved, SolvedBy};
 use super::ridge::FoldsText;
 use super::settings::{
-    BASE, BLOCKS, COEFFICIENTS, DUPLICATES, EIG_TOL, GUARD, LAMBDA, Row, Setting, TOLERANCE, coefficients, number,
-    some, switch, word,
+    BASE, BLOCKS, COEFFICIENTS, DUPLICATES, EIG_TOL, GUARD, LAMBDA, Row, Setting, TOLERANCE, UNTOUCHED, coefficients,
+    number, some, switch, word,
 };
 use super::{
     FitInput, FitReport, FitWarning, FoldChoice, LEVERAGE_VERTICES, Learnt, MapSource, MethodError, MethodReport,
     RidgePoint, few, ridge_by, short,
 };
+use crate::mask::touching_nothing;
 use crate::mwe::{
-    Anchor, Centring, MweReport, MweSettings, RidgeMode, RowChoice, SolvePrecision, Strength, fit_mwe, half_decades,
-    leverages,
+    Anchor, Centring, MweReport, MweSettings, PrincipalAxes, RidgeMode, RowChoice, SolvePrecision, Strength, fit_mwe,
+    half_decades, leverages,
 };
-use crate::training::{BasePoses, Progress, middle, silent};
+use crate::training::{BasePoses, Progress, Training, middle, silent};
 use dermis_deform::baked::CoefficientPrecision;
 use dermis_rig::{BoneTransforms, ExampleSet, Rig};
 use serde::{Deserialize, Serialize};
@@ -180,6 +182,10 @@ pub struct MweMethod {
     pub svd_tol: Option<f64>,
     /// Poses whose features around a vertex agree within this are merged; negative: never.
     pub duplicates: f64,
+    /// The weight of the vertices that a local sculpt did not touch.
+    pub untouched: f64,
+    /// How much examples count.
+    pub importance: Importance,
     /// In what precision the vertices are solved.
     pub solve_precision: SolvePrecision,
     /// Joint limits, welding of frozen joints, and the ball around the base.
@@ -203,6 +209,8 @@ impl Default for MweMethod {
             eig_tol: None,
             svd_tol: None,
             duplicates: settings.duplicates,
+            untouched: settings.untouched,
+            importance: Importance::default(),
             solve_precision: settings.solve_in,
             guard: settings.guard,
             coefficients: CoefficientPrecision::default(),
@@ -225,6 +233,7 @@ pub struct EnvelopingReport {
     largest_leverage: f64,
     leverage_p99: f64,
     corrected_vertices: usize,
+    principal_axes: Option<PrincipalAxes>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -249,6 +258,8 @@ impl MweMethod {
             Row::new(EIG_TOL.default("1e-10 of the largest"), some(number), |own: &mut Self| &mut own.eig_tol),
             Row::new(SVD_TOL, some(number), |own| &mut own.svd_tol),
             Row::new(DUPLICATES, number, |own| &mut own.duplicates),
+            Row::new(UNTOUCHED, number, |own| &mut own.untouched),
+            Row::new(IMPORTANCE, Importance::read, |own| &mut own.importance),
             Row::new(SOLVE_PRECISION, word, |own| &mut own.solve_precision),
             Row::new(GUARD, switch, |own| &mut own.guard),
             Row::new(COEFFICIENTS, coefficients, |own| &mut own.coefficients),
@@ -279,6 +290,8 @@ impl MweMethod {
     pub(super) fn check(&self) -> Result<(), MethodError> {
         self.base.check_for("mwe")?;
         self.maps.check()?;
+        UNTOUCHED.check(self.untouched)?;
+        self.importance.check()?;
         match self.ridge {
             MweRidge::Fixed(ridge) => LAMBDA.check(ridge)?,
             MweRidge::CrossValidated { folds, .. } => folds.check()?,
@@ -309,16 +322,22 @@ impl MweMethod {
         let maps = self.maps.of(input, progress)?;
         let mut base = self.base.of(input)?;
         let settings = self.settings(input, input.examples.len(), input.examples.is_clip())?;
-        let fitted = if has_closed_form(&base) {
+        let fit = |training: Training<'_>| {
+            fit_mwe(&training, &maps, &settings, progress).map(|fitted| (fitted, touching_nothing(&training)))
+        };
+        let (fitted, bare) = if has_closed_form(&base) {
             let at = |transforms: &BoneTransforms, v: usize| base_at(&base, input.rig, transforms, v);
-            fit_mwe(&input.training(BasePoses::Computed(&at)), &maps, &settings, progress)?
+            fit(input.training(BasePoses::Computed(&at)))?
         } else {
             let stored = base_in_training(&mut base, input)?;
-            fit_mwe(&input.training((&stored).into()), &maps, &settings, progress)?
+            fit(input.training((&stored).into()))?
         };
         let mut report = self.report(&settings, &fitted.report, input.rig);
         if report.has_evidence() {
             report.warnings.extend(few(input.examples.len()));
+        }
+        if !bare.is_empty() {
+            report.warnings.push(FitWarning::NothingSculpted { examples: bare });
         }
         let solved = SolvedBy::Mwe(fitted.report);
         let learnt = Learnt::new(base, Some(fitted.correction.into()), input, report, solved)?;
@@ -384,6 +403,7 @@ impl MweMethod {
         settings.svd_tol = self.svd_tol.unwrap_or(settings.svd_tol);
         settings.solve_in = self.solve_precision;
         settings.duplicates = self.duplicates;
+        settings.untouched = self.untouched;
         settings.guard = self.guard;
         if self.anchor != AnchorChoice::World {
             settings.origin = middle(&input.rig.mesh().positions);
@@ -414,6 +434,24 @@ impl MweMethod {
             ("eig-tol / svd-tol".into(), format!("{:e} / {:e}", settings.eig_tol, settings.svd_tol)),
             ("guard".into(), if settings.guard { "on".into() } else { "off".into() }),
         ]);
+        if found.touched < rig.mesh().positions.len() {
+            let touched = format!("{} of {}", found.touched, rig.mesh().positions.len());
+            report.settings.push(("sculpted vertices".into(), touched));
+            report.settings.push(("weight of untouched vertices".into(), short(settings.untouched)));
+        }
+        if let Some(share) = found.left_out_share {
+            report.settings.push(("sculpts left out".into(), format!("{share:.2} of the error of the base")));
+        }
+        if let Some(axes) = found.principal_axes {
+            let kept = format!(
+                "{:.1} of {:.1} a regression explain {:.4} % of the variance of the features; {:.1} explain 99 %",
+                axes.kept,
+                axes.columns,
+                100.0 * axes.explained,
+                axes.for_99_percent
+            );
+            report.settings.push(("principal axes".into(), kept));
+        }
         if settings.solve_in == SolvePrecision::Single {
             report.settings.push(("solved in single precision".into(), format!("{} vertices", found.in_single)));
         }
@@ -477,6 +515,7 @@ impl EnvelopingReport {
             largest_leverage: report.largest_leverage,
             leverage_p99: report.leverage_p99,
             corrected_vertices: report.corrected,
+            principal_axes: report.principal_axes,
         }
     }
 }

@@ -160,7 +160,7 @@ impl<'a> Passes<'a> {
                         time: *time,
                         transforms: transforms.clone(),
                         positions: vec![],
-                        importance: *importance,
+                        importance: self.method.importance.at(label, *importance),
                         local: None,
                     });
                     continue;

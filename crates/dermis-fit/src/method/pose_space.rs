@@ -3,6 +3,7 @@
 use super::base::{BaseChoice, base_in_training};
 use super::coordinates::{coordinates, coordinates_line};
 use super::error::{Lack, within};
+use super::importance::{IMPORTANCE, Importance};
 use super::learnt::SolvedBy;
 use super::maps::RINGS;
 use super::ridge::FoldsText;
@@ -92,6 +93,8 @@ pub struct PsdMethod {
     pub linear: bool,
     /// What happens where the base is nearly singular.
     pub singular: Singular,
+    /// How much examples count.
+    pub importance: Importance,
     /// Compile the fitted model within a budget.
     pub budget: Option<Budget>,
 }
@@ -285,6 +288,7 @@ impl PsdMethod {
             Row::new(KERNEL, some(word), |own| &mut own.kernel),
             Row::new(LINEAR, switch, |own| &mut own.linear),
             Row::new(SINGULAR, singular, |own| &mut own.singular),
+            Row::new(IMPORTANCE, Importance::read, |own| &mut own.importance),
             Row::new(BUDGET, some(budget), |own| &mut own.budget),
         ]);
         rows
@@ -293,6 +297,7 @@ impl PsdMethod {
     pub(super) fn check(&self) -> Result<(), MethodError> {
         self.pose_space.check()?;
         self.check_stack()?;
+        self.importance.check()?;
         self.sigma.map_or(Ok(()), |sigma| SIGMA.check(sigma))?;
         match self.kernel {
             Some(Family::Polyharmonic) if self.sigma.is_some() => {

@@ -337,6 +337,15 @@ pub(super) const TOLERANCE: Setting = Setting::new(
 pub(super) const MIRROR: Setting =
     Setting::new("mirror", "on|off", "off", "Every example teaches both sides of a rig with a left and a right")
         .everyone();
+pub(super) const UNTOUCHED: Setting = Setting::new(
+    "untouched",
+    "WEIGHT",
+    "0.1",
+    "Weight of the vertices that a local sculpt did not touch, against 1 of those that it did: 0 ignores them, 1 takes a sculpt as a \
+     whole skin",
+)
+.range(0.0, 1.0)
+.expert();
 pub(super) const GUARD: Setting =
     Setting::new("guard", "on|off", "on", "Joint limits, welding of frozen joints, and the ball around the base")
         .everyone();

@@ -5,11 +5,14 @@ use super::{FitInput, MethodError, MweMethod};
 use crate::mwe::Resolver;
 use crate::training::Progress;
 use dermis_deform::{Base, Deformer};
+use dermis_rig::ExampleSet;
 use dermis_rig::glam::DVec3;
 
 /// A fit of enveloping that can be solved again at another λ.
 pub struct RidgeSlider<'a> {
     input: FitInput<'a>,
+    /// The examples as they count, where their importance is stated.
+    weighed: Option<ExampleSet>,
     base: Base,
     positions: Vec<Vec<DVec3>>,
     resolver: Resolver,
@@ -22,12 +25,15 @@ impl<'a> RidgeSlider<'a> {
     /// As [`Method::fit`](super::Method::fit).
     pub fn new(method: &MweMethod, input: FitInput<'a>, progress: Progress<'_>) -> Result<Self, MethodError> {
         method.check()?;
+        let weighed = method.importance.weighed(input.examples);
+        let stated = input;
+        let input = FitInput { examples: weighed.as_ref().unwrap_or(input.examples), ..input };
         let maps = method.maps.of(&input, progress)?;
         let mut base = method.base.of(&input)?;
         let positions = base_in_training(&mut base, &input)?;
         let settings = method.settings(&input, input.examples.len(), input.examples.is_clip())?;
         let resolver = Resolver::new(&input.training((&positions).into()), &maps, &settings, progress)?;
-        Ok(Self { input, base, positions, resolver })
+        Ok(Self { input: stated, weighed, base, positions, resolver })
     }
 
     /// λ.
@@ -40,7 +46,8 @@ impl<'a> RidgeSlider<'a> {
     /// # Errors
     /// As [`Resolver::set_ridge`].
     pub fn set_ridge(&mut self, ridge: f64) -> Result<(), MethodError> {
-        Ok(self.resolver.set_ridge(&self.input.training((&self.positions).into()), ridge)?)
+        let input = FitInput { examples: self.weighed.as_ref().unwrap_or(self.input.examples), ..self.input };
+        Ok(self.resolver.set_ridge(&input.training((&self.positions).into()), ridge)?)
     }
 
     /// The model at the present λ.

@@ -90,6 +90,8 @@ impl<'a> Sums<'a> {
     /// Those of [`Accumulator::add`]; [`MethodError::NotFromSums`] for a local sculpt.
     pub fn add(&mut self, examples: &[Example]) -> Result<(), MethodError> {
         whole_skins(examples)?;
+        let weighed = self.method.importance.weighed_block(examples);
+        let examples = weighed.as_deref().unwrap_or(examples);
         let (rest, base) = (&self.rig.mesh().positions, &mut self.base);
         let skin = |example: &Example| {
             let mut skin = vec![DVec3::ZERO; rest.len()];

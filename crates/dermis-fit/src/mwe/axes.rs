@@ -1,6 +1,7 @@
 //! Vertices solved by their principal axes, one at a time: the reference. The choice of s and the forms with a cut-off use
 //! it, too.
 
+use super::PrincipalAxes;
 use super::scene::Local;
 use super::settings::{Centring, MweSettings, RidgeMode, Strength};
 use dermis_deform::enveloping::EnvelopingForm;
@@ -50,6 +51,8 @@ struct Decomposition {
     axes: Mat<f64>,
     /// Orthonormal components of the training rows (rows × kept).
     q: Mat<f64>,
+    /// All sums of squares, dropped ones too.
+    all: Vec<f64>,
     /// Axes dropped.
     dropped: usize,
 }
@@ -91,7 +94,13 @@ impl VertexProblem {
                 }
             }
             let axes = Mat::from_fn(columns, kept, |c, h| self.mu[c] * e[(c, h)]);
-            Ok(Decomposition { values: found.values[..kept].to_vec(), axes, q, dropped: columns - kept })
+            Ok(Decomposition {
+                values: found.values[..kept].to_vec(),
+                axes,
+                q,
+                all: found.values,
+                dropped: columns - kept,
+            })
         } else {
             let found = principal_axes((&x * x.transpose()).as_ref())?;
             let kept = self.kept(&found.values, local, settings);
@@ -103,7 +112,13 @@ impl VertexProblem {
                     axes[(c, h)] *= self.mu[c] / sigma;
                 }
             }
-            Ok(Decomposition { values: found.values[..kept].to_vec(), axes, q, dropped: columns - kept })
+            Ok(Decomposition {
+                values: found.values[..kept].to_vec(),
+                axes,
+                q,
+                all: found.values,
+                dropped: columns - kept,
+            })
         }
     }
 
@@ -157,7 +172,7 @@ impl VertexProblem {
         };
         if settings.centring == Centring::Paper {
             for (at, &s) in grid.iter().enumerate() {
-                let left = self.published(local, settings, s, y)?.1.left;
+                let left = self.published(local, settings, s, y)?.2.left;
                 score(at, left.as_ref(), &vec![1.0; left.ncols()])?;
             }
             return Ok(());
@@ -172,14 +187,15 @@ impl VertexProblem {
         Ok(())
     }
 
-    /// The published regression: E from the centred features, C = A E from the uncentred ones.
+    /// The published regression: E from the centred features, C = A E from the uncentred ones. Beside it, the sums of squares along
+    /// all principal axes.
     fn published(
         &self,
         local: &Local,
         settings: &MweSettings,
         s: f64,
         y: MatRef<'_, f64>,
-    ) -> Result<(Mat<f64>, dermis_solve::ridge::AugmentedRidge), SolveError> {
+    ) -> Result<(Mat<f64>, Vec<f64>, dermis_solve::ridge::AugmentedRidge), SolveError> {
         let found = principal_axes(self.scaled_gram(local).as_ref())?;
         let kept = self.kept(&found.values, local, settings);
         let axes = Mat::from_fn(self.columns.len(), kept, |c, h| self.mu[c] * found.vectors[(c, h)]);
@@ -189,7 +205,7 @@ impl VertexProblem {
         let components = raw * &axes;
         let lambda: Vec<f64> =
             found.values[..kept].iter().map(|g| self.ridge(g / local.mass, s, local, settings)).collect();
-        Ok((axes, augmented_ridge(components.as_ref(), &lambda, y, settings.svd_tol)?))
+        Ok((axes, found.values, augmented_ridge(components.as_ref(), &lambda, y, settings.svd_tol)?))
     }
 
     /// φᵀ (ΦᵀΦ + Λ)⁻¹ φ of poses, φ their features as the regression saw them.
@@ -204,11 +220,10 @@ impl VertexProblem {
         // Components of the training rows, and the ridge along each.
         let (axes, components, values) = if settings.centring == Centring::Paper {
             let empty = Mat::<f64>::zeros(local.raw.nrows(), 0);
-            let (axes, _) = self.published(local, settings, s, empty.as_ref())?;
+            let (axes, values, _) = self.published(local, settings, s, empty.as_ref())?;
             let raw = Mat::from_fn(local.raw.nrows(), self.columns.len(), |row, c| {
                 local.scale[row] * local.raw[(row, self.columns[c])]
             });
-            let values = principal_axes(self.scaled_gram(local).as_ref())?.values;
             (axes.clone(), raw * axes, values)
         } else {
             let parts = self.decompose(local, settings)?;
@@ -257,8 +272,9 @@ impl VertexProblem {
             return Ok(());
         }
         if settings.centring == Centring::Paper {
-            let (axes, ridge) = self.published(local, settings, s, y)?;
+            let (axes, values, ridge) = self.published(local, settings, s, y)?;
             solution.dropped += self.columns.len() - axes.ncols();
+            solution.variances.add(self.columns.len(), &values, axes.ncols());
             let u = &axes * &ridge.coefficients;
             solution.add_leverage(ridge.left.as_ref(), &vec![1.0; ridge.left.ncols()]);
             solution.store(self, local, &u);
@@ -266,6 +282,7 @@ impl VertexProblem {
         }
         let parts = self.decompose(local, settings)?;
         solution.dropped += parts.dropped;
+        solution.variances.add(self.columns.len(), &parts.all, parts.values.len());
         let filter = self.filter(&parts.values, s, local, settings);
         let mut w = parts.q.transpose() * y;
         for h in 0..w.nrows() {
@@ -289,6 +306,57 @@ pub(super) struct VertexSolution {
     pub constant: [f64; 3],
     pub leverage: f64,
     pub dropped: usize,
+    pub variances: Variances,
+}
+
+/// What principal axes explain of the variance of features, summed over regressions.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Variances {
+    regressions: usize,
+    columns: usize,
+    kept: usize,
+    for_99: usize,
+    explained: f64,
+    all: f64,
+}
+
+impl Variances {
+    /// Adds a regression: its columns, its eigenvalues from the largest on, and how many of them are kept.
+    fn add(&mut self, columns: usize, values: &[f64], kept: usize) {
+        let all: f64 = values.iter().sum();
+        let mut sum = 0.0;
+        let reached = values.iter().position(|value| {
+            sum += value;
+            sum >= 0.99 * all
+        });
+        self.regressions += 1;
+        self.columns += columns;
+        self.kept += kept;
+        self.for_99 += reached.map_or(0, |at| at + 1);
+        self.explained += values[..kept].iter().sum::<f64>();
+        self.all += all;
+    }
+
+    /// Adds those of other vertices.
+    pub fn join(&mut self, other: Self) {
+        self.regressions += other.regressions;
+        self.columns += other.columns;
+        self.kept += other.kept;
+        self.for_99 += other.for_99;
+        self.explained += other.explained;
+        self.all += other.all;
+    }
+
+    /// Returns their means over the regressions; `None` where no feature varies.
+    pub fn means(&self) -> Option<PrincipalAxes> {
+        let mean = |sum: usize| sum as f64 / self.regressions as f64;
+        (self.all > 0.0).then(|| PrincipalAxes {
+            columns: mean(self.columns),
+            kept: mean(self.kept),
+            for_99_percent: mean(self.for_99),
+            explained: self.explained / self.all,
+        })
+    }
 }
 
 impl VertexSolution {
@@ -299,6 +367,7 @@ impl VertexSolution {
             constant: [0.0; 3],
             leverage: 0.0,
             dropped: 0,
+            variances: Variances::default(),
         }
     }
 

@@ -25,6 +25,10 @@
 //! **Frozen joints are welded** in the features. Two bones that always moved together share coefficients arbitrarily, so a
 //! turn of their joint would move skin for no reason.
 //!
+//! **Local sculpts** say how the skin is where somebody touched it (`mask`). Rows of other vertices weigh c₀, and a vertex that
+//! nobody touched keeps its base. Touched rows alone choose s, and only as far as they predict each other
+//! ([`MweReport::left_out_share`]); else the fit takes the largest s that meets the sculpts.
+//!
 //! **The solve.** The fit chooses s on some vertices, by their principal axes and exact cross-validation. It then solves every
 //! vertex at that s without principal axes, many at once. [`Resolver`] keeps what does not change when one number does.
 //!
@@ -45,9 +49,9 @@ pub use settings::{
     Anchor, Centring, MweSettings, RidgeMode, RowChoice, SolvePrecision, Solver, Strength, half_decades,
 };
 
-use crate::evidence::{Evidence, Movements, meeting};
+use crate::evidence::{Evidence, Movements, meeting, unknown};
 use crate::training::{FitError, Progress, Ticker, Training};
-use axes::{VertexProblem, VertexSolution};
+use axes::{Variances, VertexProblem, VertexSolution};
 use dermis_deform::enveloping::{Enveloping, EnvelopingForm};
 use dermis_deform::features::about;
 use dermis_rig::glam::DAffine3;
@@ -81,6 +85,10 @@ pub struct MweReport {
     /// The sweep, if s was chosen by one. It is empty where s was given, and where no pose shows what another one moves, so that s
     /// is the largest that meets the examples.
     pub sweep: Vec<SweepPoint>,
+    /// Of local sculpts, the least error over the grid on touched rows that are left out, over what the base leaves of them.
+    pub left_out_share: Option<f64>,
+    /// Vertices that some example says how to place: all of them without local sculpts.
+    pub touched: usize,
     /// Joints that never moved in training and were welded.
     pub welded: Vec<BoneIndex>,
     /// Distinct (bones, anchor) sets.
@@ -100,6 +108,25 @@ pub struct MweReport {
     pub leverage_p99: f64,
     /// Vertices with at least one coefficient.
     pub corrected: usize,
+    /// What principal axes explain of the features, at the vertices whose leverage is looked at; `None` where no feature varies.
+    pub principal_axes: Option<PrincipalAxes>,
+}
+
+/// What principal axes explain of the variance of features: means over regressions, of which a vertex has one, or one per axis in the
+/// row form.
+///
+/// Wang & Phillips 2002 drop axes that hardly vary. Moments are taken about what the centring subtracts, which is the bind pose by
+/// default.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct PrincipalAxes {
+    /// Features of a regression.
+    pub columns: f64,
+    /// Axes that are kept.
+    pub kept: f64,
+    /// Axes that explain 99 % of the variance.
+    pub for_99_percent: f64,
+    /// The share of the variance that the axes kept explain, over all regressions.
+    pub explained: f64,
 }
 
 /// A fitted correction with its report.
@@ -148,7 +175,7 @@ pub fn leverages(
     let anchors = scene::anchors(training, maps, settings);
     let maps = &scene.welded_maps(maps)?;
     let (groups, _, tables) = scene.groups(maps, &anchors, settings)?;
-    let groups = sampled(&groups, training.rest.len(), most);
+    let groups = sampled(&groups, scene.vertices(), most);
     let welded: Vec<Vec<DAffine3>> = probes
         .iter()
         .map(|pose| {
@@ -226,20 +253,25 @@ fn check_form(training: &Training<'_>, maps: &Influences, settings: &MweSettings
     Ok(())
 }
 
-/// Some of the vertices of groups, evenly spread over all `vertices` of the mesh: one in so many that at most `most` are
-/// looked at.
+/// Some of the vertices of groups, evenly spread over the mesh: of the `vertices` that some example says how to place, one in so many
+/// that about `most` are looked at.
 fn sampled(groups: &[Group], vertices: usize, most: usize) -> Vec<Group> {
     let stride = vertices.div_ceil(most.max(1)).max(1);
-    let looked_at = |group: &Group| Group {
-        bones: group.bones.clone(),
-        pairs: group.pairs.clone(),
-        vertices: group.vertices.iter().copied().filter(|v| (*v as usize).is_multiple_of(stride)).collect(),
-        ..*group
+    let looked_at = |group: &Group| {
+        group.of(group.vertices.iter().copied().filter(|v| (*v as usize).is_multiple_of(stride)).collect())
     };
     groups.iter().map(looked_at).filter(|group| !group.vertices.is_empty()).collect()
 }
 
-/// Row or full, and s.
+/// Row or full features, s, and how they were chosen.
+struct Form {
+    rows: EnvelopingForm,
+    s: f64,
+    sweep: Vec<SweepPoint>,
+    left_out_share: Option<f64>,
+}
+
+/// Row or full, and s. Of local sculpts, touched rows alone count.
 fn choose_form(
     scene: &Scene<'_>,
     groups: &[Group],
@@ -247,9 +279,11 @@ fn choose_form(
     maps: &Influences,
     settings: &MweSettings,
     ticker: &Ticker<'_>,
-) -> Result<(EnvelopingForm, f64, Vec<SweepPoint>), FitError> {
-    let vertices: usize = groups.iter().map(|group| group.vertices.len()).sum();
-    choose_among(settings, scene.training.examples.len() * vertices, |grid, rows| {
+) -> Result<Form, FitError> {
+    let settings = &MweSettings { untouched: 0.0, ..settings.clone() };
+    let touched = |group: &Group| (0..scene.poses()).filter(|&s| group.touched(s)).count();
+    let pairs = groups.iter().map(|group| group.vertices.len() * touched(group)).sum();
+    choose_among(settings, pairs, scene.masks.is_some(), |grid, rows| {
         sweep(scene, groups, tables, maps, settings, grid, rows, ticker)
     })
 }
@@ -258,23 +292,34 @@ fn choose_form(
 fn choose_among(
     settings: &MweSettings,
     pairs: usize,
+    local_sculpts: bool,
     mut sweep: impl FnMut(&[f64], EnvelopingForm) -> Result<Swept, FitError>,
-) -> Result<(EnvelopingForm, f64, Vec<SweepPoint>), FitError> {
+) -> Result<Form, FitError> {
     let forms = forms(settings);
     let given = match settings.strength {
-        Strength::Given(s) if forms.len() == 1 => return Ok((forms[0], s, Vec::new())),
+        Strength::Given(s) if forms.len() == 1 => {
+            return Ok(Form { rows: forms[0], s, sweep: vec![], left_out_share: None });
+        }
         Strength::Given(s) => Some(s),
         _ => None,
     };
     let grid = given.map_or_else(|| settings.grid.clone(), |s| vec![s]);
     let pairs = pairs.max(1) as f64;
-    let mut best: Option<(f64, EnvelopingForm, f64, Vec<SweepPoint>)> = None;
+    let mut best: Option<(f64, Form)> = None;
     // Full features first: without evidence they are taken. Row features cannot meet every example.
     for &rows in forms.iter().rev() {
         let Swept { sums, evidence } = sweep(&grid, rows)?;
-        if evidence.is_missing() {
-            let left: Vec<f64> = sums.iter().map(|sums| sums.0).collect();
-            return Ok((rows, grid[meeting(&left, evidence.all())], Vec::new()));
+        let left: Vec<f64> = sums.iter().map(|sums| sums.0).collect();
+        let met = || grid[meeting(&left, evidence.all())];
+        let least = sums.iter().map(|sums| sums.1).fold(f64::INFINITY, f64::min);
+        let known = |least: f64| (local_sculpts && evidence.all() > 0.0).then(|| (least / evidence.all()).sqrt());
+        if evidence.is_missing() || local_sculpts && evidence.counted == 0.0 {
+            return Ok(Form { rows, s: met(), sweep: vec![], left_out_share: known(evidence.all()) });
+        }
+        let left_out_share = known(least + evidence.others);
+        let unknown = left_out_share.map_or(0.0, unknown);
+        if unknown == 1.0 && best.is_none() {
+            return Ok(Form { rows, s: met(), sweep: vec![], left_out_share });
         }
         let scores: Vec<f64> = sums.iter().map(|s| s.1).collect();
         let chosen = choose(&scores, settings.tolerance).unwrap_or(grid.len() - 1);
@@ -284,13 +329,16 @@ fn choose_among(
             validated: ((score + evidence.others) / pairs).sqrt(),
             score,
         });
-        let candidate = (scores[chosen], rows, grid[chosen], points.collect());
-        if best.as_ref().is_none_or(|b| candidate.0 <= b.0) {
-            best = Some(candidate);
+        let s = match unknown {
+            0.0 => grid[chosen],
+            _ => (grid[chosen].ln() * (1.0 - unknown) + met().ln() * unknown).exp(),
+        };
+        if best.as_ref().is_none_or(|(score, _)| scores[chosen] <= *score) {
+            let sweep = if given.is_some() { vec![] } else { points.collect() };
+            best = Some((scores[chosen], Form { rows, s, sweep, left_out_share }));
         }
     }
-    let (_, rows, s, points) = best.expect("there is at least one form");
-    Ok((rows, s, if given.is_some() { Vec::new() } else { points }))
+    Ok(best.expect("there is at least one form").1)
 }
 
 /// The forms that are fitted.
@@ -404,7 +452,7 @@ fn movements(
 /// Vertices a task scores at a time.
 const SWEEP_CHUNK: usize = 64;
 
-/// The largest leverage of each vertex of some groups, at the s that was chosen.
+/// The largest leverage of each vertex of some groups, at the s that was chosen, and what their principal axes explain.
 fn training_leverages(
     scene: &Scene<'_>,
     groups: &[Group],
@@ -413,7 +461,7 @@ fn training_leverages(
     settings: &MweSettings,
     rows: EnvelopingForm,
     s: f64,
-) -> Result<Vec<f64>, FitError> {
+) -> Result<(Vec<f64>, Variances), FitError> {
     let of_group = |group: &Group| {
         let local = scene.local(group, &tables[group.table], settings)?;
         let of_vertex = |&v: &u32| {
@@ -424,12 +472,15 @@ fn training_leverages(
                     .solve(&local, settings, s, none.as_ref(), &mut solution)
                     .map_err(|source| FitError::Solve { vertex: VertexIndex::new(v as usize), source })?;
             }
-            Ok(solution.leverage)
+            Ok((solution.leverage, solution.variances))
         };
         group.vertices.par_iter().map(of_vertex).collect::<Result<Vec<_>, FitError>>()
     };
-    let mut all: Vec<f64> =
-        groups.par_iter().map(of_group).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+    let (mut all, mut variances) = (vec![], Variances::default());
+    for (leverage, of_vertex) in groups.par_iter().map(of_group).collect::<Result<Vec<_>, _>>()?.into_iter().flatten() {
+        all.push(leverage);
+        variances.join(of_vertex);
+    }
     all.sort_by(f64::total_cmp);
-    Ok(all)
+    Ok((all, variances))
 }

@@ -4,7 +4,7 @@ use super::axes::{VertexProblem, VertexSolution};
 use super::blocks::{Blocks, Room, Rooms, Solved, Unsolved};
 use super::scene::{Group, Local, Scene, Table, anchors};
 use super::settings::{MweSettings, SolvePrecision, Solver, Strength};
-use super::{Mwe, MweReport, check, choose_form, forms, sampled, training_leverages};
+use super::{Form, Mwe, MweReport, check, choose_form, forms, sampled, training_leverages};
 use crate::training::{FitError, Progress, Ticker, Training, of_table, silent};
 use dermis_deform::enveloping::{Enveloping, EnvelopingForm, Pair};
 use dermis_deform::guard::BALL_FACTOR;
@@ -40,20 +40,23 @@ impl Resolver {
         let included = training.included();
         let training = &training.with(&included);
         let prepared = Prepared::new(training, maps, settings)?;
-        let looked_at = sampled(&prepared.groups, training.rest.len(), settings.sweep_vertices);
+        let vertices = prepared.scene.vertices();
+        let looked_at = sampled(&prepared.groups, vertices, settings.sweep_vertices);
         let sweeps = match settings.strength {
             Strength::Given(_) if forms(settings).len() == 1 => 0,
             _ => forms(settings).len(),
         };
         let sample: usize = looked_at.iter().map(|group| group.vertices.len()).sum();
         let ticker = Ticker::new((training.rest.len() + sweeps * sample) as u64, progress);
-        let (rows, s, sweep) =
+        let Form { rows, s, sweep, left_out_share } =
             choose_form(&prepared.scene, &looked_at, &prepared.tables, &prepared.maps, settings, &ticker)?;
-        let looked_at = sampled(&prepared.groups, training.rest.len(), LEVERAGE_VERTICES);
-        let leverages =
+        let looked_at = sampled(&prepared.groups, vertices, LEVERAGE_VERTICES);
+        let (leverages, variances) =
             training_leverages(&prepared.scene, &looked_at, &prepared.tables, &prepared.maps, settings, rows, s)?;
         let mut model = prepared.solve(rows, s, None, &ticker)?;
         model.report.sweep = sweep;
+        model.report.principal_axes = variances.means();
+        model.report.left_out_share = left_out_share;
         model.report.largest_leverage = leverages.last().copied().unwrap_or(0.0);
         model.report.leverage_p99 = leverages.get(leverages.len() * 99 / 100).copied().unwrap_or(0.0);
         Ok(Self { settings: settings.clone(), maps: maps.clone(), model })
@@ -109,8 +112,9 @@ impl Resolver {
     fn replace(&mut self, made: Mwe) {
         let old = std::mem::replace(&mut self.model, made).report;
         let report = &mut self.model.report;
-        (report.sweep, report.largest_leverage, report.leverage_p99) =
-            (old.sweep, old.largest_leverage, old.leverage_p99);
+        (report.sweep, report.left_out_share) = (old.sweep, old.left_out_share);
+        report.principal_axes = old.principal_axes;
+        (report.largest_leverage, report.leverage_p99) = (old.largest_leverage, old.leverage_p99);
     }
 
     fn again(&mut self, training: &Training<'_>, s: f64) -> Result<(), FitError> {
@@ -270,7 +274,7 @@ impl<'a> Prepared<'a> {
         }
         let solved = unsolved.par_chunks_mut(LANES_F64).map(|block| of_block(block, None));
         parts.extend(solved.collect::<Result<Vec<_>, FitError>>()?);
-        Ok((self.scene.merged(&local), parts.concat()))
+        Ok((local.merged(), parts.concat()))
     }
 
     /// A vertex by its principal axes.
@@ -353,6 +357,8 @@ impl<'a> Prepared<'a> {
             s,
             rows,
             sweep: vec![],
+            left_out_share: None,
+            touched: self.scene.vertices(),
             welded: self.scene.weld.frozen().collect(),
             groups: self.groups.len(),
             merged,
@@ -362,6 +368,7 @@ impl<'a> Prepared<'a> {
             largest_leverage: 0.0,
             leverage_p99: 0.0,
             corrected: correction.terms.iter().filter(|terms| !terms.is_empty()).count(),
+            principal_axes: None,
         };
         Ok(Mwe { correction, report })
     }

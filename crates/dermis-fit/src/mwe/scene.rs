@@ -3,6 +3,7 @@
 mod residuals;
 
 use super::settings::{Anchor, Centring, MweSettings, RidgeMode};
+use crate::mask::{Masks, Said};
 use crate::training::{FitError, Training, table};
 use dermis_deform::enveloping::{EnvelopingForm, Pair};
 use dermis_deform::features::{about, relative_features};
@@ -44,6 +45,8 @@ pub(super) struct Scene<'a> {
     pub unit: f64,
     /// r of each pose.
     importance: Vec<f64>,
+    /// What each pose says of each vertex, where some are local sculpts.
+    pub masks: Option<Masks>,
 }
 
 /// Everything the bones around one anchor do.
@@ -62,10 +65,13 @@ pub(super) struct Table {
     pub back: Vec<DMat3>,
 }
 
+/// What groups of vertices differ in: the anchor and the bones, and what each pose says.
+type Key = (Vec<u32>, Vec<Said>);
+
 /// Every anchor with the bones seen from it; [`Group::table`] is a place in it.
 pub(super) type BonesOf = Vec<(Option<BoneIndex>, Vec<BoneIndex>)>;
 
-/// Vertices that share bones and anchor.
+/// Vertices that share bones, anchor, and what each pose says of them.
 pub(super) struct Group {
     pub anchor: Option<BoneIndex>,
     /// Which [`Table`].
@@ -73,15 +79,35 @@ pub(super) struct Group {
     pub bones: Vec<BoneIndex>,
     /// Pair of each bone, for the correction's terms.
     pub pairs: Vec<u32>,
+    /// What each pose says of the vertices; empty if every one says how the skin is.
+    pub said: Vec<Said>,
     pub vertices: Vec<u32>,
+}
+
+impl Group {
+    /// Whether pose `s` says how the skin is.
+    pub fn touched(&self, s: usize) -> bool {
+        self.said.get(s).is_none_or(|said| *said == Said::Touched)
+    }
+
+    /// The group with other vertices.
+    pub fn of(&self, vertices: Vec<u32>) -> Self {
+        let (bones, pairs, said) = (self.bones.clone(), self.pairs.clone(), self.said.clone());
+        Self { bones, pairs, said, vertices, ..*self }
+    }
 }
 
 /// The matrices of one group.
 pub(super) struct Local {
     pub anchor: Option<BoneIndex>,
     pub bones: Vec<BoneIndex>,
-    /// Poses of each row, several where they are merged as duplicates; empty if every pose is a row of its own.
+    /// Poses of each row, several where they are merged as duplicates; empty if every pose is a row of its own. A pose of weight
+    /// zero is in no row.
     pub clusters: Vec<Vec<u32>>,
+    /// What each pose says of the vertices; empty if every one says how the skin is.
+    said: Vec<Said>,
+    /// r of each pose, by what it says.
+    weight_roots: Vec<f64>,
     /// r of each row.
     pub scale: Vec<f64>,
     /// Sum of r².
@@ -102,6 +128,16 @@ pub(super) struct Local {
 impl Local {
     pub fn rows(&self) -> usize {
         self.scale.len()
+    }
+
+    /// Poses merged as duplicates.
+    pub fn merged(&self) -> usize {
+        self.clusters.iter().map(|poses| poses.len() - 1).sum()
+    }
+
+    /// What a pose says of the vertices.
+    pub fn said(&self, s: usize) -> Said {
+        self.said.get(s).copied().unwrap_or(Said::Touched)
     }
 
     /// A pose of a row.
@@ -142,7 +178,8 @@ impl<'a> Scene<'a> {
             })
             .collect();
         let importance = training.examples.iter().map(|e| e.importance).collect();
-        Self { training, weld, origin: settings.origin, welded, representative, unit, importance }
+        let masks = Masks::of(training);
+        Self { training, weld, origin: settings.origin, welded, representative, unit, importance, masks }
     }
 
     /// The maps of welded bones: a group of bones that move as one has the largest of their maps.
@@ -166,6 +203,11 @@ impl<'a> Scene<'a> {
 
     pub fn poses(&self) -> usize {
         self.welded.len()
+    }
+
+    /// The vertices that some example says how to place.
+    pub fn vertices(&self) -> usize {
+        self.masks.as_ref().map_or(self.training.rest.len(), Masks::vertices)
     }
 
     /// The joints of a group: each of its bones with the next of them above, its anchor among them. A bone without one above turns
@@ -226,15 +268,23 @@ impl<'a> Scene<'a> {
         let row_of = |anchor: Option<BoneIndex>| anchor.map_or(0, |a| a.get() + 1) * bones;
         let mut known: Vec<Option<Option<u32>>> = vec![None; (bones + 1) * bones];
         // Groups by their key, anchor first, as they are met; neighbours are mostly of one group.
-        let mut met: HashMap<Vec<u32>, usize> = HashMap::new();
-        let mut members: Vec<(Vec<u32>, Vec<u32>)> = Vec::new();
-        let (mut key, mut last) = (Vec::new(), usize::MAX);
+        let mut met: HashMap<Key, usize> = HashMap::new();
+        let mut members: Vec<(Key, Vec<u32>)> = Vec::new();
+        let (mut key, mut last): (Key, usize) = (Key::default(), usize::MAX);
         // The anchor's own features are constant; only without centring do they serve, as an intercept.
         let keep_anchor = settings.centring == Centring::Raw;
         for (v, row) in maps.rows().enumerate() {
             let anchor = anchors[v];
-            key.clear();
-            key.push(anchor.map_or(0, |a| a.get() as u32 + 1));
+            if let Some(masks) = &self.masks {
+                key.1.clear();
+                key.1.extend((0..self.poses()).map(|s| masks.at(s, v)));
+                // The base stays where nobody touched it.
+                if !key.1.contains(&Said::Touched) {
+                    continue;
+                }
+            }
+            key.0.clear();
+            key.0.push(anchor.map_or(0, |a| a.get() as u32 + 1));
             for &(bone, _) in row {
                 let pair = known[row_of(anchor) + bone.get()].get_or_insert_with(|| {
                     let limit = self.limit(anchor, bone, settings, keep_anchor)?;
@@ -242,7 +292,7 @@ impl<'a> Scene<'a> {
                     Some(pairs.len() as u32 - 1)
                 });
                 if pair.is_some() {
-                    key.push(bone.get() as u32);
+                    key.0.push(bone.get() as u32);
                 }
             }
             if members.get(last).is_none_or(|(of, _)| *of != key) {
@@ -260,7 +310,7 @@ impl<'a> Scene<'a> {
         members.sort_unstable();
         let anchor_of = |key: &[u32]| key[0].checked_sub(1).map(|a| BoneIndex::new(a as usize));
         let mut bones_of: BTreeMap<Option<BoneIndex>, Vec<BoneIndex>> = BTreeMap::new();
-        for (key, _) in &members {
+        for ((key, _), _) in &members {
             let anchor = anchor_of(key);
             bones_of.entry(anchor).or_insert_with(|| {
                 let has_pair = |b: &usize| known[row_of(anchor) + b].flatten().is_some();
@@ -268,7 +318,7 @@ impl<'a> Scene<'a> {
             });
         }
         let anchors: Vec<Option<BoneIndex>> = bones_of.keys().copied().collect();
-        let groups = members.into_iter().map(|(key, vertices)| {
+        let groups = members.into_iter().map(|((key, said), vertices)| {
             let anchor = anchor_of(&key);
             let bones: Vec<BoneIndex> = key[1..].iter().map(|&b| BoneIndex::new(b as usize)).collect();
             Group {
@@ -276,6 +326,7 @@ impl<'a> Scene<'a> {
                 table: anchors.binary_search(&anchor).unwrap_or_default(),
                 pairs: bones.iter().filter_map(|b| known[row_of(anchor) + b.get()].flatten()).collect(),
                 bones,
+                said,
                 vertices,
             }
         });
@@ -364,8 +415,17 @@ impl<'a> Scene<'a> {
             made
         };
         let all = gathered(&table.raw);
-        let clusters = if every_pose_counts { vec![] } else { clusters(all.as_ref(), settings.duplicates) };
-        let merged = !clusters.is_empty() && clusters.len() < self.poses();
+        let root = |s: usize| group.said.get(s).map_or(1.0, |said| said.weight(settings.untouched).sqrt());
+        let weight_roots: Vec<f64> = (0..self.poses()).map(|s| self.importance[s] * root(s)).collect();
+        let clusters = if group.said.is_empty() {
+            if every_pose_counts { vec![] } else { clusters(all.as_ref(), settings.duplicates) }
+        } else {
+            let counted: Vec<u32> = (0..self.poses() as u32).filter(|&s| weight_roots[s as usize] > 0.0).collect();
+            let features = Mat::from_fn(counted.len(), columns, |row, c| all[(counted[row] as usize, c)]);
+            let own = |cluster: Vec<u32>| cluster.into_iter().map(|row| counted[row as usize]).collect();
+            clusters(features.as_ref(), settings.duplicates).into_iter().map(own).collect()
+        };
+        let merged = !group.said.is_empty() || !clusters.is_empty() && clusters.len() < self.poses();
         let (clusters, scale, raw, mean, centred) = match merged {
             false => {
                 let mean = (0..columns).map(|c| table.centre[12 * places[c / 12] + c % 12]).collect();
@@ -373,10 +433,10 @@ impl<'a> Scene<'a> {
             }
             true => {
                 let largest =
-                    |members: &Vec<u32>| members.iter().map(|&s| self.importance[s as usize]).fold(0.0, f64::max);
+                    |members: &Vec<u32>| members.iter().map(|&s| weight_roots[s as usize]).fold(0.0, f64::max);
                 let scale: Vec<f64> = clusters.iter().map(largest).collect();
                 let raw = Mat::from_fn(clusters.len(), columns, |row, c| {
-                    weighted_mean(&clusters[row], &self.importance, |s| all[(s, c)])
+                    weighted_mean(&clusters[row], &weight_roots, |s| all[(s, c)])
                 });
                 let (mean, centred) = centred(&raw, &scale, settings.centring);
                 (clusters, scale, raw, mean, centred)
@@ -388,6 +448,8 @@ impl<'a> Scene<'a> {
             anchor: group.anchor,
             bones: group.bones.clone(),
             clusters,
+            said: group.said.clone(),
+            weight_roots,
             scale,
             mass,
             raw,
@@ -402,11 +464,6 @@ impl<'a> Scene<'a> {
                 .map_err(|source| FitError::Solve { vertex: VertexIndex::new(group.vertices[0] as usize), source })?;
         }
         Ok(local)
-    }
-
-    /// Poses merged as duplicates around a group.
-    pub fn merged(&self, local: &Local) -> usize {
-        self.poses() - local.rows()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The settings of multi-weight enveloping.
 
+use crate::mask::UNTOUCHED;
 use dermis_rig::BoneIndex;
 use dermis_rig::glam::DVec3;
 use dermis_solve::Folds;
@@ -94,6 +95,9 @@ pub struct MweSettings {
     pub svd_tol: f64,
     /// Poses whose features around a vertex agree within this are merged. A negative value switches merging off.
     pub duplicates: f64,
+    /// c₀: the weight of a row whose vertex a local sculpt did not touch; one that it touched has 1. See
+    /// [`UNTOUCHED`](crate::joints::UNTOUCHED).
+    pub untouched: f64,
     /// Whether the guard acts: welding, limits and the ball. Off only in the published form.
     pub guard: bool,
     /// What translations are seen from, rest world, metres. The middle of the rest mesh makes the fit independent of where the
@@ -152,6 +156,7 @@ impl MweSettings {
             eig_tol: 1e-10,
             svd_tol: 1e-12,
             duplicates: 1e-6,
+            untouched: UNTOUCHED,
             guard: true,
             origin: DVec3::ZERO,
             sweep_vertices: 6000,
@@ -173,6 +178,7 @@ impl MweSettings {
             eig_tol: 1e-10,
             svd_tol: 1e-12,
             duplicates: 1e-6,
+            untouched: UNTOUCHED,
             guard: false,
             origin: DVec3::ZERO,
             sweep_vertices: 6000,

@@ -1,10 +1,11 @@
 //! From sums to a model: what was welded, the choice of s on the vertices that were kept, and the solve.
 
+use super::super::axes::Variances;
 use super::super::blocks::{Blocks, Room, Rooms, WIDEST};
 use super::super::resolve::{Beside, LEVERAGE_VERTICES, Prepared};
 use super::super::scene::{BonesOf, Group, Scene, Table};
 use super::super::settings::{MweSettings, Strength};
-use super::super::{Mwe, Swept, choose_among, forms, sampled, sweep, training_leverages};
+use super::super::{Form, Mwe, Swept, choose_among, forms, sampled, sweep, training_leverages};
 use super::{Accumulator, Seen, Statistics};
 use crate::training::{BasePoses, FitError, Progress, Ticker, Training, table};
 use dermis_deform::enveloping::EnvelopingForm;
@@ -57,28 +58,27 @@ impl Accumulator {
         let kept_maps = table("the maps of the vertices kept", rows_of_kept)?;
         let stride = self.sums.stride;
         let place = |v: &&u32| (**v as usize).is_multiple_of(stride);
-        let at_kept = |group: &Group| Group {
-            bones: group.bones.clone(),
-            pairs: group.pairs.clone(),
-            vertices: group.vertices.iter().filter(place).map(|v| v / stride as u32).collect(),
-            ..*group
-        };
+        let at_kept =
+            |group: &Group| group.of(group.vertices.iter().filter(place).map(|v| v / stride as u32).collect());
         let kept_groups: Vec<Group> = groups.iter().map(at_kept).filter(|group| !group.vertices.is_empty()).collect();
         let chooses = !(matches!(settings.strength, Strength::Given(_)) && forms(settings).len() == 1);
         let sweeps = if chooses { forms(settings).len() } else { 0 };
         let ticker = Ticker::new((vertices + sweeps * kept.len()) as u64, progress);
         let looked_at = Looked { scene: &scene, bones_of: &bones_of, settings };
-        let (rows, s, points) = choose_among(settings, examples.len() * kept.len(), |grid, rows| {
-            let mut total = Swept::new(grid);
-            looked_at.each_anchor(&kept_groups, |groups, tables| {
-                total.join(sweep(&scene, groups, tables, &kept_maps, settings, grid, rows, &ticker)?);
-                Ok(())
+        let Form { rows, s, sweep: points, .. } =
+            choose_among(settings, examples.len() * kept.len(), false, |grid, rows| {
+                let mut total = Swept::new(grid);
+                looked_at.each_anchor(&kept_groups, |groups, tables| {
+                    total.join(sweep(&scene, groups, tables, &kept_maps, settings, grid, rows, &ticker)?);
+                    Ok(())
+                })?;
+                Ok(total)
             })?;
-            Ok(total)
-        })?;
-        let mut leverages = Vec::new();
+        let (mut leverages, mut variances) = (Vec::new(), Variances::default());
         looked_at.each_anchor(&sampled(&kept_groups, kept.len(), LEVERAGE_VERTICES), |groups, tables| {
-            leverages.extend(training_leverages(&scene, groups, tables, &kept_maps, settings, rows, s)?);
+            let (more, of_anchor) = training_leverages(&scene, groups, tables, &kept_maps, settings, rows, s)?;
+            leverages.extend(more);
+            variances.join(of_anchor);
             Ok(())
         })?;
         leverages.sort_by(f64::total_cmp);
@@ -90,7 +90,9 @@ impl Accumulator {
         let prepared =
             Prepared { scene, settings, maps: Influences::default(), anchors, groups, pairs, tables: vec![] };
         let mut model = prepared.assemble(rows, s, coefficients, &bones, vec![(0, solved)])?;
+        model.report.touched = vertices;
         model.report.sweep = points;
+        model.report.principal_axes = variances.means();
         model.report.largest_leverage = leverages.last().copied().unwrap_or(0.0);
         model.report.leverage_p99 = leverages.get(leverages.len() * 99 / 100).copied().unwrap_or(0.0);
         Ok(model)
@@ -120,6 +122,7 @@ impl Looked<'_> {
                 anchor: g.anchor,
                 bones: g.bones.clone(),
                 pairs: g.pairs.clone(),
+                said: vec![],
                 vertices: g.vertices.clone(),
             };
             task(&of_anchor.iter().map(own).collect::<Vec<_>>(), std::slice::from_ref(&table))?;

@@ -3,30 +3,34 @@
 use super::super::blocks::WIDEST;
 use super::super::settings::Centring;
 use super::{Local, Scene, Table};
+use crate::mask::Said;
 use dermis_rig::glam::DVec3;
 use dermis_solve::element::Element;
 use dermis_solve::faer::Mat;
 
 impl Scene<'_> {
-    fn residual(&self, s: usize, v: usize) -> DVec3 {
-        self.training.residual(s, v)
-    }
-
-    /// The residual of each row of a group's matrices as the anchor sees it: of its pose, or the mean of those merged.
-    /// The result is ρ.
+    /// The residual of each row of a group's matrices as the anchor sees it: of its pose, or the mean of those merged. Where a local
+    /// sculpt was not touched, it is that of what was shown. The result is ρ, over the poses that say how the skin is.
     pub fn residuals(&self, local: &Local, table: &Table, v: usize, mut take: impl FnMut(usize, DVec3)) -> f64 {
         let mut largest = 0.0f64;
         let mut of = |s: usize| {
-            let world = self.residual(s, v);
-            largest = largest.max(world.length_squared());
+            let world = match local.said(s) {
+                Said::Touched => {
+                    let world = self.training.residual(s, v);
+                    largest = largest.max(world.length_squared());
+                    world
+                }
+                _ => self.training.shown(s, v),
+            };
             table.back.get(s).map_or(world, |turn| *turn * world)
         };
         if local.clusters.is_empty() {
             (0..self.poses()).for_each(|s| take(s, of(s)));
         }
         for (row, members) in local.clusters.iter().enumerate() {
-            let mass: f64 = members.iter().map(|&s| self.importance[s as usize].powi(2)).sum();
-            let sum = |sum: DVec3, &s: &u32| sum + of(s as usize) * self.importance[s as usize].powi(2);
+            let square = |s: u32| local.weight_roots[s as usize].powi(2);
+            let mass: f64 = members.iter().map(|&s| square(s)).sum();
+            let sum = |sum: DVec3, &s: &u32| sum + of(s as usize) * square(s);
             match members[..] {
                 [only] => take(row, of(only as usize)),
                 _ => take(row, members.iter().fold(DVec3::ZERO, sum) / mass),
@@ -64,7 +68,7 @@ impl Scene<'_> {
             let scale = local.scale[s];
             let turn = table.back.get(s);
             for (lane, &v) in vertices.iter().enumerate() {
-                let world = self.residual(s, v as usize);
+                let world = self.training.residual(s, v as usize);
                 largest[lane] = world.length_squared().max(largest[lane]);
                 let seen = turn.map_or(world, |turn| *turn * world) * scale;
                 (x[lane], y[lane], z[lane]) = (T::rounded(seen.x), T::rounded(seen.y), T::rounded(seen.z));
