@@ -24,6 +24,8 @@ from .reading import Unreadable
 
 MODIFIER = "Dermis"
 CORRECTION, REPLACE = "CORRECTION", "REPLACE"
+# What `fitted_by` says of a model of a session.
+SESSION = "SESSION"
 # Modifiers that add, remove or reorder vertices.
 CHANGES_TOPOLOGY = {
     "ARRAY", "BEVEL", "BOOLEAN", "BUILD", "DECIMATE", "EDGE_SPLIT", "EXPLODE", "MASK", "MIRROR", "MULTIRES", "NODES",
@@ -90,14 +92,102 @@ def model_of(thing):
     data = own.get("model_bytes")
     if not own.model or not isinstance(data, bytes):
         raise Unreadable(f"{thing.name} has no model yet. Press Fit")
-    if own.model not in _models:
+    # A session may have begun with another file of the character.
+    key = (own.model, thing.name if own.fitted_by == SESSION else "")
+    if key not in _models:
         try:
             package = needed()
             _models.clear()
-            _models[own.model] = package.Model.read(data)
+            model = package.Model.read(data)
         except (RuntimeError, ValueError) as wrong:
             raise Unreadable(f"The model of {thing.name} cannot be read: {wrong}") from None
-    return _models[own.model]
+        if own.fitted_by == SESSION and not (match := Match(model.rig, thing)).is_same:
+            model = Matched(model, match)
+        _models[key] = model
+    return _models[key]
+
+
+class Match:
+    """How a rig of a file is the character: its axes and unit, the places of its bones and vertices.
+
+    Raises
+    ------
+    Unreadable
+        If bones are missing, or vertices are elsewhere at rest.
+    """
+
+    def __init__(self, rig, thing):
+        armature, place = character.armature(thing), character.place(thing)
+        names = reading.bone_names(armature)
+        lost = [name for name in rig.bone_names if name not in names]
+        if lost:
+            raise Unreadable(f"{armature.name} has no bone {lost[0]}, which the session's rig has ({len(lost)} are missing)")
+        self.bones = [names.index(name) for name in rig.bone_names]
+        self.to_place = np.diag([rig.unit, rig.unit, rig.unit, 1.0])
+        if rig.up == "y":
+            self.to_place = self.to_place @ np.array([[1, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1.0]])
+        self.from_place = np.linalg.inv(self.to_place)
+        bind = (place @ reading.rest_matrices(armature))[self.bones]
+        # M = P B⁻¹ carries rest to pose, here and, in other axes, there.
+        self.of_bones = np.linalg.inv(bind) @ self.to_place @ rig.bind_matrices
+        rest = reading.points(self.to_place, rig.rest_vertices)
+        own = reading.points(reading.to_place(thing, armature, place), reading.rest_positions(thing.data))
+        self.vertices = _same_points(rest, own, thing.name)
+        in_order = self.vertices is None and self.bones == list(range(len(names)))
+        self.is_same = in_order and np.abs(self.to_place - np.eye(4)).max() == 0 and np.abs(bind - rig.bind_matrices).max() < 1e-5
+
+    def pose(self, bones):
+        """The pose (B, 4, 4) of the character as one of the rig."""
+        return self.from_place @ np.asarray(bones)[self.bones] @ self.of_bones
+
+    def skin(self, found):
+        """Vertices of the rig as those of the character."""
+        moved = reading.points(self.to_place, found).astype(np.float32)
+        return moved if self.vertices is None else moved[self.vertices]
+
+    def directions(self, found):
+        """Directions at vertices of the rig as those of the character."""
+        moved = found @ self.to_place[:3, :3].T.astype(np.float32)
+        return moved if self.vertices is None else moved[self.vertices]
+
+
+def _same_points(rest, own, name):
+    """The vertex of `rest` at each place of `own`; None if they are in order."""
+    from mathutils.kdtree import KDTree
+
+    near = 1e-4 * float(np.ptp(own, axis=0).max())
+    if rest.shape == own.shape and np.abs(rest - own).max() <= near:
+        return None
+    tree = KDTree(len(rest))
+    for number, point in enumerate(rest):
+        tree.insert(point, number)
+    tree.balance()
+    found = [tree.find(point) for point in own]
+    lost = sum(distance > near for _, _, distance in found)
+    if lost:
+        raise Unreadable(
+            f"{lost} of {len(own)} vertices of {name} are not in the session's rig, which has {len(rest)}. "
+            "Open a session that began with this character, where it stands"
+        )
+    return np.array([number for _, number, _ in found])
+
+
+class Matched:
+    """A model of another file of the character: it takes the poses and gives the skins of this one."""
+
+    def __init__(self, model, match):
+        self.model, self.match = model, match
+        self.method, self.save, self.to_bytes = model.method, model.save, model.to_bytes
+
+    def __call__(self, pose):
+        return self.match.skin(self.model(self.match.pose(pose)))
+
+    def displacements(self, pose):
+        found, unreached = self.model.displacements(self.match.pose(pose))
+        return self.match.directions(found), unreached
+
+    def degrees_from_training(self, pose):
+        return self.model.degrees_from_training(self.match.pose(pose))
 
 
 def mode_of(thing):
