@@ -355,7 +355,13 @@ class DERMIS_OT_session_done(OfSession, bpy.types.Operator):
 
 
 def painted(sculpt):
-    """The mask that was painted as a vertex group, a number from 0 to 1 per vertex; None if there is no such group."""
+    """The mask that was painted as a vertex group, a number from 0 to 1 per vertex; None if there is no such group.
+
+    Raises
+    ------
+    Unreadable
+        If it is empty.
+    """
     group = sculpt.vertex_groups.get(SCULPTED)
     if group is None:
         return None
@@ -364,6 +370,8 @@ def painted(sculpt):
         for entry in vertex.groups:
             if entry.group == group.index:
                 mask[vertex.index] = entry.weight
+    if mask.max(initial=0.0) <= 0.5:
+        raise Unreadable(f'The vertex group "{SCULPTED}" is above 0.5 nowhere. Paint it where you sculpted, or remove it')
     return mask
 
 
