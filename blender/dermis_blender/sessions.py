@@ -38,10 +38,15 @@ def stamp_of(folder):
     return f"{found.st_mtime_ns} {found.st_size}"
 
 
-def seen(folder, said=None):
-    """What the program says of a session, the bytes of its present model, and the stamp. Without bpy."""
+def expect_session(folder):
+    """Refuses a folder that holds no session."""
     if not os.path.isfile(os.path.join(folder, "session.json")):
         raise Unreadable(f"{folder} holds no session. Choose a folder that Begin Session or `dermis session new` made")
+
+
+def seen(folder, said=None):
+    """What the program says of a session, the bytes of its present model, and the stamp. Without bpy."""
+    expect_session(folder)
     session = package.needed().Session(folder)
     stamp = stamp_of(folder)
     said = said or session.status()
@@ -52,6 +57,15 @@ def seen(folder, said=None):
         session.export(path)
         with open(path, "rb") as file:
             return said, file.read(), stamp
+
+
+def rig_of(folder):
+    """The rig of a session."""
+    expect_session(folder)
+    rigs = glob.glob(os.path.join(glob.escape(folder), "rig.*"))
+    if len(rigs) != 1:
+        raise Unreadable(f"{folder} has no rig. Put it back from a copy of the folder")
+    return package.needed().Rig.open(rigs[0])
 
 
 def put(thing, found):
@@ -199,9 +213,7 @@ class DERMIS_OT_session_open(jobs.JobOperator, bpy.types.Operator):
         return self.folder
 
     def work(self, folder, progress):
-        found = seen(folder)
-        rigs = glob.glob(os.path.join(glob.escape(folder), "rig.*"))
-        return found, package.needed().Rig.open(rigs[0])
+        return seen(folder), rig_of(folder)
 
     def finish(self, context, thing, found):
         found, rig = found
@@ -237,16 +249,19 @@ class DERMIS_OT_session_next(OfSession, bpy.types.Operator):
         if sculpting.sculpts_of(thing):
             raise Unreadable("There is a sculpt already. Finish or discard it first")
         sculpting.expect_object_mode(thing)
-        self.rig, self.check = reading.rig_arrays(thing, character.place(thing)), thing.dermis.session.check
-        return super().gather(context, thing)
+        self.check = thing.dermis.session.check
+        folder = super().gather(context, thing)
+        self.match = live.Match(rig_of(folder), thing)
+        return folder
 
     def work(self, folder, progress):
-        session, dermis = package.needed().Session(folder), package.needed()
+        session = package.needed().Session(folder)
         with tempfile.TemporaryDirectory() as made:
             path = os.path.join(made, "offer.npz")
             [offer] = session.next(1, check=self.check, out=path, progress=progress)
-            offered = dermis.Examples.open(dermis.Rig(**self.rig), path)
-        return seen(folder), offer, offered.pose_matrices[0], offered.vertices[0]
+            with np.load(path) as offered:
+                pose, skin = offered["pose_matrices"][0], offered["vertices"][0]
+        return seen(folder), offer, self.match.bones_in(pose), self.match.skin(skin)
 
     def finish(self, context, thing, found):
         found, offer, pose, skin = found
@@ -321,16 +336,15 @@ class DERMIS_OT_session_done(OfSession, bpy.types.Operator):
         pose, skin = sculpting.finished(context, thing, sculpt)
         self.sculpt, self.kind, self.strength, self.offer = sculpt.name, about.kind, about.strength, about.offer
         self.label = about.offer or about.label
-        self.bundle = bundles.bundle(thing, taken=[]) | {
-            "pose_labels": [self.label],
-            "pose_matrices": pose[None],
-            "vertices": skin[None],
-        }
-        if (mask := painted(sculpt)) is not None and self.kind != "WHOLE":
-            self.bundle["mask"] = mask[None]
-        if not about.offer:
-            self.bundle["shown"] = store.get(about, "shown")[None]
-        return super().gather(context, thing)
+        mask, shown = painted(sculpt), None if about.offer else store.get(about, "shown")
+        folder = super().gather(context, thing)
+        match = live.Match(rig_of(folder), thing)
+        self.bundle = match.bundle(pose) | {"pose_labels": [self.label], "vertices": match.gathered(skin)[None]}
+        if mask is not None and self.kind != "WHOLE":
+            self.bundle["mask"] = match.gathered(mask)[None]
+        if shown is not None:
+            self.bundle["shown"] = match.gathered(shown)[None]
+        return folder
 
     def act(self, session, progress):
         role, whole = KINDS[self.kind]

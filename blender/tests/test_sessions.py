@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from conftest import BODY, select
-from dermis_blender import bundles, character, examples, live, reading, sculpting, sessions
+from dermis_blender import character, examples, live, reading, sculpting, sessions
 
 
 def program(*arguments):
@@ -39,7 +39,7 @@ def begin(arm, folder):
 def pushed(points, step):
     """The points with a bump that depends on the step, in metres: what both artists do."""
     made = np.array(points, dtype=np.float64)
-    centre = made[RING * 16 + (3 * step) % 16]
+    centre = made[np.abs(made[:, 2] - 1.0).argmin()] if len(made) != 400 else made[RING * 16 + (3 * step) % 16]
     share = np.clip(1.0 - np.linalg.norm(made - centre, axis=1) / 0.35, 0.0, 1.0)[:, None]
     return made + share * [0.03 + 0.004 * step, 0.02, -0.01 * step]
 
@@ -334,3 +334,33 @@ def test_sculpts_that_cannot_be_added(arm, tmp_path):
     assert not len(arm.dermis.session.steps) and len(sculpting.sculpts_of(arm)) == 1
     assert bpy.ops.dermis.discard_sculpt() == {"FINISHED"} and not arm.hide_get()
     assert bpy.ops.dermis.session_close() == {"FINISHED"} and (tmp_path / "s" / "session.json").is_file()
+
+
+@pytest.mark.parametrize("way", ["original", "split", "merged"])
+def test_a_session_of_an_export_with_seams(arm, tmp_path, way):
+    # Every corner of a face has its own place in the texture: files split all of them.
+    layer = arm.data.uv_layers.new(name="seams")
+    for corner in arm.data.loops:
+        layer.data[corner.index].uv = (corner.index % 61 / 61.0, corner.index % 59 / 59.0)
+    bpy.ops.object.select_all(action="SELECT")
+    file = tmp_path / "arm.glb"
+    bpy.ops.export_scene.gltf(filepath=str(file), export_format="GLB")
+    program("session", "new", file, "-o", tmp_path / "s", "--motion", file)
+    # The program welds seams: a mesh is what is sculpted, not what is drawn.
+    assert json.loads(program("session", "status", tmp_path / "s", "--json"))["rig"]["vertices"] == 400
+    if way != "original":
+        bpy.ops.wm.read_factory_settings(use_empty=True)
+        bpy.ops.import_scene.gltf(filepath=str(file), merge_vertices=way == "merged")
+        arm = next(o for o in bpy.data.objects if o.type == "MESH" and o.vertex_groups)
+        assert len(arm.data.vertices) > (1200 if way == "split" else 399)
+        select(arm)
+        assert bpy.ops.dermis.set_up() == {"FINISHED"}
+    select(arm)
+    assert bpy.ops.dermis.session_open(directory=str(tmp_path / "s")) == {"FINISHED"}
+    assert bpy.ops.dermis.session_next() == {"FINISHED"}
+    sculpt = bpy.context.active_object
+    strokes(sculpt, 1)
+    wanted, place = sculpting.skin_of(arm, sculpt), character.place(arm)
+    assert bpy.ops.dermis.session_done() == {"FINISHED"}
+    assert live.state(arm).failed == "" and arm.dermis.session.steps[0].touched > 40
+    assert np.abs(reading.skin(arm, place) - wanted).max() < 1e-5
