@@ -142,8 +142,8 @@ class Match:
         self.is_same = in_order and same_axes and np.abs(self.bind - rig.bind_matrices).max() < 1e-5
 
     def pose(self, bones):
-        """A pose of the character (B, 4, 4) as one of the rig."""
-        return self.from_place @ np.asarray(bones)[self.bones] @ self.of_bones
+        """Poses of the character (..., B, 4, 4) as those of the rig."""
+        return self.from_place @ np.asarray(bones)[..., self.bones, :, :] @ self.of_bones
 
     def bones_in(self, pose):
         """A pose of the rig as one of the character (B, 4, 4). Bones that the rig lacks go with their parents."""
@@ -161,9 +161,9 @@ class Match:
         return moved if self.vertices is None else moved[self.vertices]
 
     def directions(self, found):
-        """Directions at vertices of the rig as those of the character."""
+        """Directions at vertices of the rig (..., V, 3) as those of the character."""
         moved = found @ self.to_place[:3, :3].T.astype(np.float32)
-        return moved if self.vertices is None else moved[self.vertices]
+        return moved if self.vertices is None else moved[..., self.vertices, :]
 
     def gathered(self, values):
         """Values at vertices of the character at those of the rig: the mean where several are one there."""

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import bmesh
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from conftest import BODY, select
-from dermis_blender import character, examples, live, reading, sculpting, sessions
+from dermis_blender import character, examples, live, panels, reading, sculpting, sessions
 
 
 def program(*arguments):
@@ -364,3 +365,49 @@ def test_a_session_of_an_export_with_seams(arm, tmp_path, way):
     assert bpy.ops.dermis.session_done() == {"FINISHED"}
     assert live.state(arm).failed == "" and arm.dermis.session.steps[0].touched > 40
     assert np.abs(reading.skin(arm, place) - wanted).max() < 1e-5
+
+
+class Layout:
+    """Notes what a panel draws."""
+
+    def __init__(self, drawn):
+        self.drawn = drawn
+
+    def __getattr__(self, name):
+        if name in ("row", "column", "box", "grid_flow"):
+            return lambda **_: Layout(self.drawn)
+        return lambda *arguments, **more: self._note(name, arguments, more)
+
+    def _note(self, name, arguments, more):
+        words = [str(word) for word in arguments if isinstance(word, str)] + [str(more.get("text", ""))]
+        self.drawn.append(" ".join([name, *filter(None, words)]))
+        if name in ("prop", "template_list"):
+            owner = arguments[0] if name == "prop" else arguments[2]
+            assert hasattr(owner, arguments[1] if name == "prop" else arguments[3])
+        return types.SimpleNamespace()
+
+
+def drawn():
+    """The words of the panel."""
+    found = []
+    panel = types.SimpleNamespace(layout=Layout(found), draw_sculpt=panels.DERMIS_PT_session.draw_sculpt)
+    panels.DERMIS_PT_session.draw(panel, bpy.context)
+    return found
+
+
+def test_the_panel_draws_what_the_program_said(arm, tmp_path):
+    assert drawn() == ["operator dermis.session_new Begin", "operator dermis.session_open Open"]
+    session = begin(arm, tmp_path / "hero.session")
+    assert "label hero.session" in drawn() and "label No model yet" in drawn()
+    bpy.ops.dermis.session_next()
+    assert {"prop kind", "prop strength", "operator dermis.session_done"} <= set(drawn())
+    strokes(bpy.context.active_object, 0)
+    bpy.ops.dermis.session_done()
+    found = drawn()
+    assert "operator dermis.session_next" in found and "operator dermis.session_undo Undo 1" in found and "label Model 1" in found
+    said = " ".join(line.removeprefix("label ") for line in found)
+    assert "met: within" in said and "no verdict" in said and len(session.lines.split("\n")) >= 4
+    rows = []
+    items = types.SimpleNamespace()
+    panels.DERMIS_UL_steps.draw_item(items, bpy.context, Layout(rows), session, session.steps[0], 0, session, "active", 0)
+    assert rows[0] == "operator dermis.session_switch" and rows[1].startswith("label 1 ") and rows[2].startswith("label ")
