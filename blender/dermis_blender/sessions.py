@@ -104,8 +104,8 @@ def put(thing, found):
 
 
 class OfSession(jobs.JobOperator):
-    """Operators of a character that has a session. `act` does it, without bpy, and returns what the program says; None if it says
-    nothing of the session as a whole.
+    """Operators of a character that has a session. `wanted` reads the scene, and `act` does it, without bpy; it returns what the
+    program says of the session, None if that is to be asked.
     """
 
     @classmethod
@@ -117,19 +117,29 @@ class OfSession(jobs.JobOperator):
             return False
         return True
 
-    def gather(self, context, thing):
-        if thing.library is not None or thing.override_library is not None:
-            raise Unreadable(f"{thing.name} is linked. A session belongs in its own file; the model comes with the link")
-        return folder_of(thing)
-
-    def act(self, session, progress):
+    def wanted(self, context, thing):
         return None
 
-    def work(self, folder, progress):
-        return seen(folder, self.act(package.needed().Session(folder), progress))
+    def act(self, session, wanted, progress):
+        return None
+
+    def gather(self, context, thing):
+        expect_own(thing)
+        expect_session(folder_of(thing))
+        return folder_of(thing), self.wanted(context, thing)
+
+    def work(self, gathered, progress):
+        folder, wanted = gathered
+        return seen(folder, self.act(package.needed().Session(folder), wanted, progress))
 
     def finish(self, context, thing, found):
         put(thing, found)
+
+
+def expect_own(thing):
+    """Refuses a character of another file."""
+    if thing.library is not None or thing.override_library is not None:
+        raise Unreadable(f"{thing.name} is linked. A session belongs in its own file; the model comes with the link")
 
 
 def plain(name):
@@ -152,8 +162,7 @@ class DERMIS_OT_session_new(jobs.JobOperator, bpy.types.Operator):
         return {"RUNNING_MODAL"}
 
     def gather(self, context, thing):
-        if thing.library is not None or thing.override_library is not None:
-            raise Unreadable(f"{thing.name} is linked. Begin the session in its own file; the model comes with the link")
+        expect_own(thing)
         if not self.filepath:
             raise Unreadable("Name a folder for the session")
         rig, scene = bundles.bundle(thing, taken=[]), context.scene
@@ -207,8 +216,7 @@ class DERMIS_OT_session_open(jobs.JobOperator, bpy.types.Operator):
         return {"RUNNING_MODAL"}
 
     def gather(self, context, thing):
-        if thing.library is not None or thing.override_library is not None:
-            raise Unreadable(f"{thing.name} is linked. Open the session in its own file; the model comes with the link")
+        expect_own(thing)
         self.folder = os.path.normpath(bpy.path.abspath(self.directory))
         return self.folder
 
@@ -245,23 +253,21 @@ class DERMIS_OT_session_next(OfSession, bpy.types.Operator):
     bl_idname = "dermis.session_next"
     bl_label = "Next"
 
-    def gather(self, context, thing):
+    def wanted(self, context, thing):
         if sculpting.sculpts_of(thing):
             raise Unreadable("There is a sculpt already. Finish or discard it first")
         sculpting.expect_object_mode(thing)
-        self.check = thing.dermis.session.check
-        folder = super().gather(context, thing)
-        self.match = live.Match(rig_of(folder), thing)
-        return folder
+        return thing.dermis.session.check, live.Match(rig_of(folder_of(thing)), thing)
 
-    def work(self, folder, progress):
+    def work(self, gathered, progress):
+        folder, (check, match) = gathered
         session = package.needed().Session(folder)
         with tempfile.TemporaryDirectory() as made:
             path = os.path.join(made, "offer.npz")
-            [offer] = session.next(1, check=self.check, out=path, progress=progress)
+            [offer] = session.next(1, check=check, out=path, progress=progress)
             with np.load(path) as offered:
                 pose, skin = offered["pose_matrices"][0], offered["vertices"][0]
-        return seen(folder), offer, self.match.bones_in(pose), self.match.skin(skin)
+        return seen(folder), offer, match.bones_in(pose), match.skin(skin)
 
     def finish(self, context, thing, found):
         found, offer, pose, skin = found
@@ -326,7 +332,7 @@ class DERMIS_OT_session_done(OfSession, bpy.types.Operator):
     bl_idname = "dermis.session_done"
     bl_label = "Done"
 
-    def gather(self, context, thing):
+    def wanted(self, context, thing):
         sculpt = sculpting.found(context, thing)
         about = sculpt.dermis_sculpt
         if not about.of_session:
@@ -334,27 +340,27 @@ class DERMIS_OT_session_done(OfSession, bpy.types.Operator):
         if about.kind == "ANCHOR" and not about.offer:
             raise Unreadable("An anchor is in a pose that Next offered. Choose Whole for a pose of your own")
         pose, skin = sculpting.finished(context, thing, sculpt)
-        self.sculpt, self.kind, self.strength, self.offer = sculpt.name, about.kind, about.strength, about.offer
-        self.label = about.offer or about.label
-        mask, shown = painted(sculpt), None if about.offer else store.get(about, "shown")
-        folder = super().gather(context, thing)
-        match = live.Match(rig_of(folder), thing)
-        self.bundle = match.bundle(pose) | {"pose_labels": [self.label], "vertices": match.gathered(skin)[None]}
-        if mask is not None and self.kind != "WHOLE":
-            self.bundle["mask"] = match.gathered(mask)[None]
-        if shown is not None:
-            self.bundle["shown"] = match.gathered(shown)[None]
-        return folder
+        match = live.Match(rig_of(folder_of(thing)), thing)
+        label = about.offer or about.label
+        bundle = match.bundle(pose) | {"pose_labels": [label], "vertices": match.gathered(skin)[None]}
+        if (mask := painted(sculpt)) is not None:
+            if about.kind == "WHOLE":
+                raise Unreadable(f'A whole sculpt has no mask. Choose Sculpt, or remove the vertex group "{SCULPTED}"')
+            bundle["mask"] = match.gathered(mask)[None]
+        if not about.offer:
+            bundle["shown"] = match.gathered(store.get(about, "shown"))[None]
+        self.sculpt = sculpt.name
+        return label, bundle, KINDS[about.kind], about.strength
 
-    def act(self, session, progress):
-        role, whole = KINDS[self.kind]
+    def act(self, session, wanted, progress):
+        label, bundle, (role, whole), strength = wanted
         if role == "anchor":
-            return session.add(at=self.offer, role=role, progress=progress)
+            return session.add(at=label, role=role, progress=progress)
         with tempfile.TemporaryDirectory() as made:
             # A file that is called as an offer is compared with what that offer showed.
-            path = os.path.join(made, f"{plain(self.label)}.npz")
-            np.savez(path, **self.bundle)
-            return session.add(path, role=role, whole=whole, strength=self.strength, progress=progress)
+            path = os.path.join(made, f"{plain(label)}.npz")
+            np.savez(path, **bundle)
+            return session.add(path, role=role, whole=whole, strength=strength, progress=progress)
 
     def finish(self, context, thing, found):
         if (sculpt := bpy.data.objects.get(self.sculpt)) is not None:
@@ -395,7 +401,7 @@ class DERMIS_OT_session_undo(OfSession, bpy.types.Operator):
     bl_idname = "dermis.session_undo"
     bl_label = "Undo Step"
 
-    def act(self, session, progress):
+    def act(self, session, wanted, progress):
         return session.undo(progress=progress)
 
 
@@ -405,7 +411,7 @@ class DERMIS_OT_session_redo(OfSession, bpy.types.Operator):
     bl_idname = "dermis.session_redo"
     bl_label = "Redo Step"
 
-    def act(self, session, progress):
+    def act(self, session, wanted, progress):
         return session.redo(progress=progress)
 
 
@@ -418,17 +424,16 @@ class DERMIS_OT_session_switch(OfSession, bpy.types.Operator):
     step: IntProperty(name="Step", description="The number of the step; the selected one by default", default=0)
     on: BoolProperty(name="On")
 
-    def gather(self, context, thing):
+    def wanted(self, context, thing):
         session = thing.dermis.session
-        if not self.step:
-            if not 0 <= session.active < len(session.steps):
-                raise Unreadable("Select a step")
-            self.step, self.on = session.steps[session.active].number, not session.steps[session.active].on
-        self.way = (self.step, self.on)
-        return super().gather(context, thing)
+        if self.step:
+            return self.step, self.on
+        if not 0 <= session.active < len(session.steps):
+            raise Unreadable("Select a step")
+        return session.steps[session.active].number, not session.steps[session.active].on
 
-    def act(self, session, progress):
-        step, on = self.way
+    def act(self, session, wanted, progress):
+        step, on = wanted
         return session.redo(step, progress=progress) if on else session.undo(step, progress=progress)
 
 

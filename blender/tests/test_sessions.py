@@ -324,6 +324,10 @@ def test_sculpts_that_cannot_be_added(arm, tmp_path):
     paint(sculpt, [])
     with refused('"sculpted" is above 0.5 nowhere'):
         bpy.ops.dermis.session_done()
+    sculpt.vertex_groups[sessions.SCULPTED].add([0], 1.0, "REPLACE")
+    sculpt.dermis_sculpt.kind = "WHOLE"
+    with refused("A whole sculpt has no mask"):
+        bpy.ops.dermis.session_done()
     sculpt.vertex_groups.remove(sculpt.vertex_groups[sessions.SCULPTED])
     made = bmesh.new()
     made.from_mesh(sculpt.data)
