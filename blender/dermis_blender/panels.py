@@ -30,15 +30,12 @@ class DERMIS_UL_steps(bpy.types.UIList):
         row = layout.row(align=True)
         eye = row.operator("dermis.session_switch", text="", icon="HIDE_OFF" if item.on else "HIDE_ON", emboss=False)
         eye.step, eye.on = item.number, not item.on
-        row.label(text=f"{item.number} {item.name}", icon=STEP_ICONS.get(item.role, "BLANK1"))
-        row.label(text=f"{_mm(item.before)} → {_mm(item.after)}" if item.after >= 0.0 else item.region)
+        split = row.split(factor=0.5)
+        split.label(text=f"{item.number} {item.name}", icon=STEP_ICONS.get(item.role, "BLANK1"))
+        split.label(text=f"{1e3 * item.before:.3g} → {1e3 * item.after:.3g} mm" if item.after >= 0.0 else item.region)
 
 
 STEP_ICONS = {"sculpt": "SCULPTMODE_HLT", "anchor": "PINNED", "check": "VIEWZOOM"}
-
-
-def _mm(metres):
-    return f"{1e3 * metres:.3g} mm"
 
 
 class Panel:
@@ -156,7 +153,8 @@ class DERMIS_PT_session(OfCharacter, bpy.types.Panel):
             row.operator("dermis.session_open", icon="FILE_FOLDER", text="Open")
             return
         row = layout.row(align=True)
-        row.label(text=session.folder.rstrip("/\\").replace("\\", "/").rpartition("/")[2], icon="FILE_FOLDER")
+        name = session.folder.rstrip("/\\").replace("\\", "/").rpartition("/")[2]
+        row.label(text=f"{name}, " + (f"model {session.model}" if session.model else "no model yet"), icon="FILE_FOLDER")
         row.operator("dermis.session_refresh", icon="FILE_REFRESH", text="")
         row.operator("dermis.session_close", icon="X", text="")
         sculpt = context.active_object.dermis_sculpt if context.active_object is not None else None
@@ -177,7 +175,6 @@ class DERMIS_PT_session(OfCharacter, bpy.types.Panel):
             part = row.row(align=True)
             part.enabled = count > 0
             part.operator(f"dermis.session_{name}", icon=icon, text=f"{name.title()} {count}" if count else name.title())
-        row.label(text=f"Model {session.model}" if session.model else "No model yet")
         box = layout.column(align=True) if session.lines else None
         for line in filter(None, session.lines.split("\n")):
             wrapped(box, line, icon="DOT")

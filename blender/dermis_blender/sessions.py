@@ -350,7 +350,8 @@ class DERMIS_OT_session_done(OfSession, bpy.types.Operator):
         if not about.offer:
             bundle["shown"] = match.gathered(store.get(about, "shown"))[None]
         self.sculpt = sculpt.name
-        return label, bundle, KINDS[about.kind], about.strength
+        # Blender keeps seven digits: 1.2 is meant.
+        return label, bundle, KINDS[about.kind], float(f"{about.strength:.6g}")
 
     def act(self, session, wanted, progress):
         label, bundle, (role, whole), strength = wanted
