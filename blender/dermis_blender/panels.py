@@ -154,7 +154,7 @@ class DERMIS_PT_session(OfCharacter, bpy.types.Panel):
             return
         row = layout.row(align=True)
         name = session.folder.rstrip("/\\").replace("\\", "/").rpartition("/")[2]
-        row.label(text=f"{name}, " + (f"model {session.model}" if session.model else "no model yet"), icon="FILE_FOLDER")
+        row.label(text=name, icon="FILE_FOLDER")
         row.operator("dermis.session_refresh", icon="FILE_REFRESH", text="")
         row.operator("dermis.session_close", icon="X", text="")
         sculpt = context.active_object.dermis_sculpt if context.active_object is not None else None
@@ -177,7 +177,7 @@ class DERMIS_PT_session(OfCharacter, bpy.types.Panel):
             part.operator(f"dermis.session_{name}", icon=icon, text=f"{name.title()} {count}" if count else name.title())
         box = layout.column(align=True) if session.lines else None
         for line in filter(None, session.lines.split("\n")):
-            wrapped(box, line, icon="DOT")
+            wrapped(box, line, width=34, icon="DOT")
         for text in filter(None, session.warnings.split("\n")):
             wrapped(layout, text, icon="ERROR")
 
