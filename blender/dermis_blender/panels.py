@@ -169,7 +169,9 @@ class DERMIS_PT_session(OfCharacter, bpy.types.Panel):
         if (work := jobs.running()) is not None:
             layout.progress(factor=work.share, text=work.step)
         if len(session.steps):
-            layout.template_list("DERMIS_UL_steps", "", session, "steps", session, "active", rows=4)
+            row = layout.row()
+            row.template_list("DERMIS_UL_steps", "", session, "steps", session, "active", rows=4)
+            row.operator("dermis.session_show", icon="RESTRICT_VIEW_OFF", text="").pose = ""
         row = layout.row(align=True)
         for name, icon, count in (("undo", "LOOP_BACK", session.undo), ("redo", "LOOP_FORWARDS", session.redo)):
             part = row.row(align=True)
@@ -178,6 +180,10 @@ class DERMIS_PT_session(OfCharacter, bpy.types.Panel):
         box = layout.column(align=True) if session.lines else None
         for line in filter(None, session.lines.split("\n")):
             wrapped(box, line, width=34, icon="DOT")
+            if line.startswith("side effects"):
+                for item in session.moved:
+                    text = f"{item.text}: {1e3 * item.value:.3g} mm in {item.name}"
+                    box.operator("dermis.session_show", text=text, icon="RESTRICT_VIEW_OFF").pose = item.name
         for text in filter(None, session.warnings.split("\n")):
             wrapped(layout, text, icon="ERROR")
 
@@ -335,7 +341,7 @@ MENU = (
     ("sculpt_here", "take_sculpt", "discard_sculpt", "add_mirrored"),
     ("add_pose", "add_marked", "add_clip", "add_object", "import_shape", "show_example", "remove_example"),
     ("session_new", "session_open", "session_refresh", "session_close"),
-    ("session_next", "session_done", "session_undo", "session_redo", "session_switch"),
+    ("session_next", "session_done", "session_show", "session_undo", "session_redo", "session_switch"),
     ("make_maps", "paint_map", "extend_here"),
     ("fit", "apply_strength", "suggest", "show_error", "hide_error", "report"),
     ("weights_from_heat", "weights_from_examples", "compile", "decompose", "invert_shape"),

@@ -107,6 +107,7 @@ class Session(bpy.types.PropertyGroup):
     steps: CollectionProperty(type=Step)
     active: IntProperty(name="Step")
     lines: StringProperty()
+    moved: CollectionProperty(type=Frame)
     warnings: StringProperty()
     model: IntProperty()
     undo: IntProperty()

@@ -5,6 +5,7 @@ The folder holds everything. The scene holds its path, what the program said of 
 """
 
 import glob
+import json
 import os
 import re
 import tempfile
@@ -85,6 +86,10 @@ def put(thing, found):
             item.before, item.after = error["before"], error["after"]
     session.active = min(max(session.active, 0), max(len(session.steps) - 1, 0))
     session.lines = "\n".join(said["lines"])
+    session.moved.clear()
+    for moved in said["scores"]["side_effects"] if said["scores"] else ():
+        item = session.moved.add()
+        item.name, item.text, item.value = moved["pose"], moved["region"], moved["distance"]
     session.warnings = "\n".join(said.get("warnings", ()))
     session.model, session.undo, session.redo = said["model"] or 0, said["undo"], said["redo"]
     session.stamp = stamp
@@ -326,6 +331,43 @@ def mark_region(thing, sculpt, bone):
     bpy.ops.object.mode_set(mode="SCULPT")
 
 
+class DERMIS_OT_session_show(examples.OfCharacter, bpy.types.Operator):
+    """Pose the character as in the selected step, or as in a frame of a motion of the session"""
+
+    bl_idname = "dermis.session_show"
+    bl_label = "Go to Pose of Step"
+
+    pose: StringProperty(name="Pose", description="A motion and its frame, counted from 0, such as walk:12; that of the selected step if empty")
+
+    def run(self, context, thing):
+        session, folder = thing.dermis.session, folder_of(thing)
+        if not self.pose and not 0 <= session.active < len(session.steps):
+            raise Unreadable("Select a step")
+        expect_session(folder)
+        try:
+            path, at = place_of(folder, self.pose, 0 if self.pose else session.steps[session.active].number)
+            with np.load(path) as held:
+                pose, label = held["pose_matrices"][at], str(held["pose_labels"][at])
+            match = live.Match(package.needed().Rig.open(path), thing)
+        except (OSError, KeyError, IndexError, StopIteration, ValueError) as wrong:
+            raise Unreadable(f"{self.pose or session.steps[session.active].name} is not in {folder}: {wrong}") from None
+        rig = character.armature(thing)
+        if not pose_as(context, rig, character.place(thing), match.bones_in(pose), label):
+            self.report({"WARNING"}, f"{rig.name} does not take this pose: constraints or drivers hold its bones")
+
+
+def place_of(folder, pose, step):
+    """The bundle of a session that holds a pose of a motion, or that of a step, and its place there."""
+    with open(os.path.join(folder, "session.json"), encoding="utf-8") as file:
+        held = json.load(file)
+    if pose:
+        name, _, frame = pose.rpartition(":")
+        motion = next(motion for motion in held["motions"] if motion["name"] == name)
+        return os.path.join(folder, "motions", f"{motion['sha256']}.npz"), int(frame)
+    found = next(one for one in held["steps"] if one["id"] == step)
+    return os.path.join(folder, "checks" if found["role"] == "check" else "sculpts", f"{found['sha256']}.npz"), 0
+
+
 class DERMIS_OT_session_done(OfSession, bpy.types.Operator):
     """Add the sculpt to the session: the model learns from what differs from the skin that was shown, and is shown"""
 
@@ -460,6 +502,7 @@ CLASSES = (
     DERMIS_OT_session_refresh,
     DERMIS_OT_session_close,
     DERMIS_OT_session_next,
+    DERMIS_OT_session_show,
     DERMIS_OT_session_done,
     DERMIS_OT_session_undo,
     DERMIS_OT_session_redo,
