@@ -104,7 +104,7 @@ def put(thing, found):
         own.model, own.live = "", False
         return
     store.put_bytes(own, "model_bytes", model)
-    own.model, own.headline = store.digest(model), f"{os.path.basename(session.folder.rstrip('/'))}: model {said['model']}"
+    own.model, own.headline = store.digest(model), f"{os.path.basename(folder_of(thing))}: model {said['model']}"
     live.refresh(thing)
 
 
