@@ -30,9 +30,9 @@ class DERMIS_UL_steps(bpy.types.UIList):
         row = layout.row(align=True)
         eye = row.operator("dermis.session_switch", text="", icon="HIDE_OFF" if item.on else "HIDE_ON", emboss=False)
         eye.step, eye.on = item.number, not item.on
-        split = row.split(factor=0.5)
+        split = row.split(factor=0.55)
         split.label(text=f"{item.number} {item.name}", icon=STEP_ICONS.get(item.role, "BLANK1"))
-        split.label(text=f"{1e3 * item.before:.3g} → {1e3 * item.after:.3g} mm" if item.after >= 0.0 else item.region)
+        split.label(text=f"{1e3 * item.before:.3g} → {1e3 * item.after:.3g}" if item.after >= 0.0 else item.region)
 
 
 STEP_ICONS = {"sculpt": "SCULPTMODE_HLT", "anchor": "PINNED", "check": "VIEWZOOM"}
@@ -169,9 +169,11 @@ class DERMIS_PT_session(OfCharacter, bpy.types.Panel):
         if (work := jobs.running()) is not None:
             layout.progress(factor=work.share, text=work.step)
         if len(session.steps):
-            row = layout.row()
-            row.template_list("DERMIS_UL_steps", "", session, "steps", session, "active", rows=4)
-            row.operator("dermis.session_show", icon="RESTRICT_VIEW_OFF", text="").pose = ""
+            layout.template_list("DERMIS_UL_steps", "", session, "steps", session, "active", rows=4)
+            row = layout.row(align=True)
+            row.operator("dermis.session_show", icon="RESTRICT_VIEW_OFF", text="Go to Pose").pose = ""
+            if any(step.after >= 0.0 for step in session.steps):
+                row.label(text="rms error, mm")
         row = layout.row(align=True)
         for name, icon, count in (("undo", "LOOP_BACK", session.undo), ("redo", "LOOP_FORWARDS", session.redo)):
             part = row.row(align=True)
@@ -179,7 +181,7 @@ class DERMIS_PT_session(OfCharacter, bpy.types.Panel):
             part.operator(f"dermis.session_{name}", icon=icon, text=f"{name.title()} {count}" if count else name.title())
         box = layout.column(align=True) if session.lines else None
         for line in filter(None, session.lines.split("\n")):
-            wrapped(box, line, width=34, icon="DOT")
+            wrapped(box, line, width=32, icon="DOT")
             if line.startswith("side effects"):
                 for item in session.moved:
                     text = f"{item.text}: {1e3 * item.value:.3g} mm in {item.name}"

@@ -196,10 +196,10 @@ impl Examples {
     fn shown<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray3<f64>>>> {
         let from_ours = self.rig.space().to_ours().inverse();
         let (examples, count) = (self.inner.examples(), self.rig.mesh().positions.len());
-        let of = |e: &'_ Example| e.local.as_ref().and_then(|local| local.shown.clone());
-        if examples.iter().all(|e| of(e).is_none()) {
+        if examples.iter().all(|e| e.local.as_ref().is_none_or(|local| local.shown.is_none())) {
             return Ok(None);
         }
+        let of = |e: &Example| e.local.as_ref().and_then(|local| local.shown.clone());
         let points = examples.iter().flat_map(|e| of(e).unwrap_or_else(|| vec![DVec3::NAN; count]));
         let entries = points.flat_map(|p| from_ours.transform_point3(p).to_array()).collect();
         PyArray1::from_vec(py, entries).reshape([examples.len(), count, 3]).map(Some)
