@@ -29,6 +29,7 @@ _NAMES = (
     "errors",
     "weights",
     "baking",
+    "sessions",
     "panels",
 )
 

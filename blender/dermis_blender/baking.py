@@ -1,5 +1,6 @@
 """Baking: the model as shape keys or a point cache, for files that are opened without the add-on, and export."""
 
+import dataclasses
 import json
 import os
 import struct
@@ -38,7 +39,11 @@ class DERMIS_OT_bake_shapes(jobs.JobOperator, bpy.types.Operator):
     def work(self, gathered, progress):
         model, poses, frames, count, drive = gathered
         package = needed()
-        track = package.shape_track(model, poses, shapes=count, progress=progress)
+        if isinstance(model, live.Matched):
+            track = package.shape_track(model.model, model.match.pose(poses), shapes=count, progress=progress)
+            track = dataclasses.replace(track, displacements=model.match.directions(track.displacements))
+        else:
+            track = package.shape_track(model, poses, shapes=count, progress=progress)
         table = None
         if drive and model.method == "correctives":
             with tempfile.TemporaryDirectory() as folder:

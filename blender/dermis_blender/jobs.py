@@ -39,6 +39,12 @@ class Work:
         self._run()
 
 
+def told(failed):
+    """An error as a report says it: the message, and what to do about it."""
+    hint = getattr(failed, "hint", None)
+    return getattr(failed, "message", f"{failed}") + (f". {hint[0].upper()}{hint[1:]}" if hint else "")
+
+
 class JobOperator:
     """An operator with long work: `gather` reads the scene, `work` computes, `finish` changes the scene."""
 
@@ -69,17 +75,17 @@ class JobOperator:
     def _ended(self, context, work):
         thing = context.scene.objects.get(self.subject)
         failed = work.failed
-        if isinstance(failed, Stopped) or work.stopped:
+        # Work that was done before it could be stopped counts.
+        if isinstance(failed, Stopped) or (work.stopped and failed is not None):
             self.report({"INFO"}, "Stopped; nothing has changed")
             return {"CANCELLED"}
         if thing is None:
             self.report({"WARNING"}, f"{self.subject} has left the scene; what was found is dropped")
             return {"CANCELLED"}
         if failed is not None:
-            hint = getattr(failed, "hint", None)
             if not isinstance(failed, (Unreadable, ValueError, OSError, RuntimeError)):
                 traceback.print_exception(failed)
-            self.report({"ERROR"}, f"{failed}" + (f". {hint[0].upper()}{hint[1:]}" if hint else ""))
+            self.report({"ERROR"}, told(failed))
             return {"CANCELLED"}
         try:
             self.finish(context, thing, work.found)

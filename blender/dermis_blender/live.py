@@ -24,6 +24,8 @@ from .reading import Unreadable
 
 MODIFIER = "Dermis"
 CORRECTION, REPLACE = "CORRECTION", "REPLACE"
+# What `fitted_by` says of a model of a session.
+SESSION = "SESSION"
 # Modifiers that add, remove or reorder vertices.
 CHANGES_TOPOLOGY = {
     "ARRAY", "BEVEL", "BOOLEAN", "BUILD", "DECIMATE", "EDGE_SPLIT", "EXPLODE", "MASK", "MIRROR", "MULTIRES", "NODES",
@@ -90,14 +92,140 @@ def model_of(thing):
     data = own.get("model_bytes")
     if not own.model or not isinstance(data, bytes):
         raise Unreadable(f"{thing.name} has no model yet. Press Fit")
-    if own.model not in _models:
+    # A session may have begun with another file of the character.
+    key = (own.model, thing.name if own.fitted_by == SESSION else "")
+    if key not in _models:
         try:
             package = needed()
             _models.clear()
-            _models[own.model] = package.Model.read(data)
+            model = package.Model.read(data)
         except (RuntimeError, ValueError) as wrong:
             raise Unreadable(f"The model of {thing.name} cannot be read: {wrong}") from None
-    return _models[own.model]
+        if own.fitted_by == SESSION and not (match := Match(model.rig, thing)).is_same:
+            model = Matched(model, match)
+        _models[key] = model
+    return _models[key]
+
+
+class Match:
+    """How a rig of a file is the character: its axes and unit, the places of its bones and vertices.
+
+    A drawn mesh has several vertices at a seam, which the program welds: there the character may have more than the rig.
+
+    Raises
+    ------
+    Unreadable
+        If bones are missing, or vertices are elsewhere at rest.
+    """
+
+    def __init__(self, rig, thing):
+        armature, place = character.armature(thing), character.place(thing)
+        names = reading.bone_names(armature)
+        lost = [name for name in rig.bone_names if name not in names]
+        if lost:
+            raise Unreadable(f"{armature.name} has no bone {lost[0]}, which the session's rig has ({len(lost)} are missing)")
+        self.rig = rig
+        self.bones = [names.index(name) for name in rig.bone_names]
+        self.parents = [names.index(bone.parent.name) if bone.parent else -1 for bone in armature.data.bones]
+        self.to_place = np.diag([rig.unit, rig.unit, rig.unit, 1.0])
+        if rig.up == "y":
+            self.to_place = self.to_place @ np.array([[1, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1.0]])
+        self.from_place = np.linalg.inv(self.to_place)
+        self.bind = place @ reading.rest_matrices(armature)
+        # M = P B⁻¹ carries rest to pose, here and, in other axes, there.
+        self.of_bones = np.linalg.inv(self.bind[self.bones]) @ self.to_place @ rig.bind_matrices
+        self.rest = reading.points(self.to_place, rig.rest_vertices)
+        own = reading.points(reading.to_place(thing, armature, place), reading.rest_positions(thing.data))
+        self.vertices = _same_points(self.rest, own, thing.name)
+        in_order = self.vertices is None and self.bones == list(range(len(names)))
+        same_axes = np.abs(self.to_place - np.eye(4)).max() == 0.0
+        self.is_same = in_order and same_axes and np.abs(self.bind - rig.bind_matrices).max() < 1e-5
+
+    def pose(self, bones):
+        """Poses of the character (..., B, 4, 4) as those of the rig."""
+        return self.from_place @ np.asarray(bones)[..., self.bones, :, :] @ self.of_bones
+
+    def bones_in(self, pose):
+        """A pose of the rig as one of the character (B, 4, 4). Bones that the rig lacks go with their parents."""
+        moves = [None] * len(self.parents)
+        for at, move in zip(self.bones, self.to_place @ pose @ np.linalg.inv(self.of_bones) @ np.linalg.inv(self.bind[self.bones])):
+            moves[at] = move
+        for at, parent in enumerate(self.parents):
+            if moves[at] is None:
+                moves[at] = moves[parent] if parent >= 0 else np.eye(4)
+        return np.array(moves) @ self.bind
+
+    def skin(self, found):
+        """Vertices of the rig as those of the character."""
+        moved = reading.points(self.to_place, found)
+        return moved if self.vertices is None else moved[self.vertices]
+
+    def directions(self, found):
+        """Directions at vertices of the rig (..., V, 3) as those of the character."""
+        moved = found @ self.to_place[:3, :3].T.astype(np.float32)
+        return moved if self.vertices is None else moved[..., self.vertices, :]
+
+    def gathered(self, values):
+        """Values at vertices of the character at those of the rig: the mean where several are one there."""
+        if self.vertices is None:
+            return values
+        count = np.bincount(self.vertices, minlength=len(self.rest))
+        columns = np.reshape(values, (len(values), -1)).T
+        sums = np.stack([np.bincount(self.vertices, weights=column, minlength=len(self.rest)) for column in columns], axis=-1)
+        return (sums / count[:, None]).reshape(len(self.rest), *values.shape[1:])
+
+    def bundle(self, pose):
+        """A pose of the character (B, 4, 4) on the rig, as a bundle holds it, in metres with Z up."""
+        return {
+            "rest_vertices": self.rest,
+            "faces": self.rig.faces,
+            "bone_names": self.rig.bone_names,
+            "bone_parents": self.rig.bone_parents,
+            "bind_matrices": self.bind[self.bones],
+            "pose_matrices": pose[None, self.bones],
+            "units": "m",
+            "up_axis": "z",
+        }
+
+
+def _same_points(rest, own, name):
+    """The vertex of `rest` at each place of `own`; None if they are in order."""
+    from mathutils.kdtree import KDTree
+
+    near = 1e-4 * float(np.ptp(own, axis=0).max())
+    if rest.shape == own.shape and np.abs(rest - own).max() <= near:
+        return None
+    tree = KDTree(len(rest))
+    for number, point in enumerate(rest):
+        tree.insert(point, number)
+    tree.balance()
+    found = [tree.find(point) for point in own]
+    numbers = np.array([number for _, number, _ in found])
+    lost = sum(distance > near for _, _, distance in found)
+    missing = len(rest) - len(np.unique(numbers))
+    if lost or missing:
+        what = f"{lost} of {len(own)} vertices of {name} are not in the session's rig, which has {len(rest)}"
+        what = what if lost else f"{missing} of {len(rest)} vertices of the session's rig are not in {name}, which has {len(own)}"
+        raise Unreadable(f"{what}. Open a session that began with this character, where it stands")
+    return numbers
+
+
+class Matched:
+    """A model of another file of the character: it takes the poses and gives the skins of this one."""
+
+    def __init__(self, model, match):
+        self.model, self.match = model, match
+        self.method, self.save, self.to_bytes = model.method, model.save, model.to_bytes
+
+    def __call__(self, pose):
+        return self.match.skin(self.model(self.match.pose(pose))).astype(np.float32)
+
+    def displacements(self, pose):
+        found, unreached = self.model.displacements(self.match.pose(pose))
+        return self.match.directions(found), unreached
+
+    def degrees_from_training(self, pose):
+        return self.model.degrees_from_training(self.match.pose(pose))
 
 
 def mode_of(thing):

@@ -23,6 +23,21 @@ class DERMIS_UL_examples(bpy.types.UIList):
         row.prop(item, "use", text="", icon_only=True, icon=uses[item.use].icon, emboss=False)
 
 
+class DERMIS_UL_steps(bpy.types.UIList):
+    """The steps of a session: an eye that switches each, and the error where the truth is known, before and after it."""
+
+    def draw_item(self, context, layout, data, item, icon, active_data, active_property, index):
+        row = layout.row(align=True)
+        eye = row.operator("dermis.session_switch", text="", icon="HIDE_OFF" if item.on else "HIDE_ON", emboss=False)
+        eye.step, eye.on = item.number, not item.on
+        split = row.split(factor=0.55)
+        split.label(text=f"{item.number} {item.name}", icon=STEP_ICONS.get(item.role, "BLANK1"))
+        split.label(text=f"{1e3 * item.before:.3g} → {1e3 * item.after:.3g}" if item.after >= 0.0 else item.region)
+
+
+STEP_ICONS = {"sculpt": "SCULPTMODE_HLT", "anchor": "PINNED", "check": "VIEWZOOM"}
+
+
 class Panel:
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
@@ -88,6 +103,9 @@ class DERMIS_PT_examples(OfCharacter, bpy.types.Panel):
         own = thing.dermis
         sculpting_now = context.active_object is not None and context.active_object.dermis_sculpt.character == thing
         if sculpting_now:
+            if context.active_object.dermis_sculpt.of_session:
+                wrapped(layout, "The sculpt is one of the session", icon="INFO")
+                return
             row = layout.row(align=True)
             row.operator("dermis.take_sculpt", icon="CHECKMARK")
             row.operator("dermis.discard_sculpt", icon="X", text="")
@@ -120,6 +138,69 @@ class DERMIS_PT_examples(OfCharacter, bpy.types.Panel):
         row = layout.row(align=True)
         row.operator("dermis.invert_shape", icon="MOD_MESHDEFORM", text="Corrective Key")
         row.operator("dermis.write_bundle", icon="EXPORT", text="Bundle")
+
+
+class DERMIS_PT_session(OfCharacter, bpy.types.Panel):
+    bl_label = "Session"
+    bl_options = set()
+
+    def draw(self, context):
+        layout, thing = self.layout, character.active(context)
+        session = thing.dermis.session
+        if not session.folder:
+            row = layout.row(align=True)
+            row.operator("dermis.session_new", icon="FILE_NEW", text="Begin")
+            row.operator("dermis.session_open", icon="FILE_FOLDER", text="Open")
+            return
+        row = layout.row(align=True)
+        name = session.folder.rstrip("/\\").replace("\\", "/").rpartition("/")[2]
+        row.label(text=name, icon="FILE_FOLDER")
+        row.operator("dermis.session_refresh", icon="FILE_REFRESH", text="")
+        row.operator("dermis.session_close", icon="X", text="")
+        sculpt = context.active_object.dermis_sculpt if context.active_object is not None else None
+        if sculpt is not None and sculpt.of_session and sculpt.character == thing:
+            self.draw_sculpt(layout, sculpt)
+        else:
+            row = layout.row(align=True)
+            row.scale_y = 1.4
+            row.operator("dermis.session_next", icon="PLAY")
+            row.prop(session, "check", toggle=True, icon="VIEWZOOM", text="")
+            row.operator("dermis.sculpt_here", icon="SCULPTMODE_HLT", text="Here").for_session = True
+        if (work := jobs.running()) is not None:
+            layout.progress(factor=work.share, text=work.step)
+        if len(session.steps):
+            layout.template_list("DERMIS_UL_steps", "", session, "steps", session, "active", rows=4)
+            row = layout.row(align=True)
+            row.operator("dermis.session_show", icon="RESTRICT_VIEW_OFF", text="Go to Pose").pose = ""
+            if any(step.after >= 0.0 for step in session.steps):
+                row.label(text="rms error, mm")
+        row = layout.row(align=True)
+        for name, icon, count in (("undo", "LOOP_BACK", session.undo), ("redo", "LOOP_FORWARDS", session.redo)):
+            part = row.row(align=True)
+            part.enabled = count > 0
+            part.operator(f"dermis.session_{name}", icon=icon, text=f"{name.title()} {count}" if count else name.title())
+        box = layout.column(align=True) if session.lines else None
+        for line in filter(None, session.lines.split("\n")):
+            wrapped(box, line, width=32, icon="DOT")
+            if line.startswith("side effects"):
+                for item in session.moved:
+                    text = f"{item.text}: {1e3 * item.value:.3g} mm in {item.name}"
+                    box.operator("dermis.session_show", text=text, icon="RESTRICT_VIEW_OFF").pose = item.name
+        for text in filter(None, session.warnings.split("\n")):
+            wrapped(layout, text, icon="ERROR")
+
+    @staticmethod
+    def draw_sculpt(layout, sculpt):
+        wrapped(layout, f"{sculpt.label}: look at {sculpt.region}" if sculpt.region else sculpt.label)
+        column = layout.column(align=True)
+        column.prop(sculpt, "kind", text="")
+        part = column.row(align=True)
+        part.enabled = sculpt.kind != "ANCHOR"
+        part.prop(sculpt, "strength", slider=True)
+        row = layout.row(align=True)
+        row.scale_y = 1.4
+        row.operator("dermis.session_done", icon="CHECKMARK")
+        row.operator("dermis.discard_sculpt", icon="X", text="")
 
 
 class DERMIS_PT_influence(OfCharacter, bpy.types.Panel):
@@ -261,6 +342,8 @@ MENU = (
     ("set_up", "forget"),
     ("sculpt_here", "take_sculpt", "discard_sculpt", "add_mirrored"),
     ("add_pose", "add_marked", "add_clip", "add_object", "import_shape", "show_example", "remove_example"),
+    ("session_new", "session_open", "session_refresh", "session_close"),
+    ("session_next", "session_done", "session_show", "session_undo", "session_redo", "session_switch"),
     ("make_maps", "paint_map", "extend_here"),
     ("fit", "apply_strength", "suggest", "show_error", "hide_error", "report"),
     ("weights_from_heat", "weights_from_examples", "compile", "decompose", "invert_shape"),
@@ -277,7 +360,9 @@ def _in_menu(self, _context):
 CLASSES = (
     DERMIS_MT_dermis,
     DERMIS_UL_examples,
+    DERMIS_UL_steps,
     DERMIS_PT_character,
+    DERMIS_PT_session,
     DERMIS_PT_examples,
     DERMIS_PT_live,
     DERMIS_PT_influence,

@@ -86,6 +86,35 @@ class Frame(bpy.types.PropertyGroup):
     text: StringProperty()
 
 
+class Step(bpy.types.PropertyGroup):
+    """A step of a session, as the program said it. Errors are rms on taught skin, in metres; negative where no truth is known."""
+
+    number: IntProperty()
+    role: StringProperty()
+    pose: StringProperty()
+    region: StringProperty()
+    touched: IntProperty()
+    on: BoolProperty()
+    before: FloatProperty(default=-1.0)
+    after: FloatProperty(default=-1.0)
+
+
+class Session(bpy.types.PropertyGroup):
+    """The session of a character: its folder, and what the program said of it last. `stamp` tells whether the folder has changed since."""
+
+    folder: StringProperty(name="Session", description="The folder of the session", subtype="DIR_PATH")
+    stamp: StringProperty()
+    steps: CollectionProperty(type=Step)
+    active: IntProperty(name="Step")
+    lines: StringProperty()
+    moved: CollectionProperty(type=Frame)
+    warnings: StringProperty()
+    model: IntProperty()
+    undo: IntProperty()
+    redo: IntProperty()
+    check: BoolProperty(name="Check", description="Ask for a pose that tells whether the model is right where it was taught")
+
+
 class Character(bpy.types.PropertyGroup):
     """The character that a mesh object is. `place` is where its armature stood; `vertices` and `bones` are what it had."""
 
@@ -130,6 +159,8 @@ class Character(bpy.types.PropertyGroup):
     worst: CollectionProperty(type=Frame)
     suggested: CollectionProperty(type=Frame)
 
+    session: PointerProperty(type=Session)
+
     live: BoolProperty(
         name="Live", description="Show the model in the viewport", update=_live_switched, override=OVERRIDABLE
     )
@@ -165,13 +196,31 @@ class Character(bpy.types.PropertyGroup):
 
 
 class Sculpt(bpy.types.PropertyGroup):
-    """What a sculpt of a character is about: the character, and its pose in bytes beside it (`store`)."""
+    """What a sculpt of a character is about: the character, and its pose in bytes beside it (`store`).
+
+    A sculpt of a session is in a pose that the session offered, or else has the skin that was shown in bytes as well.
+    """
 
     character: PointerProperty(type=bpy.types.Object)
     label: StringProperty()
+    of_session: BoolProperty()
+    offer: StringProperty()
+    region: StringProperty()
+    kind: EnumProperty(
+        name="Kind",
+        items=[
+            ("SCULPT", "Sculpt", "The model learns the skin where it was sculpted"),
+            ("WHOLE", "Whole", "The model learns all of the skin: it is as it should be, also where nobody touched it"),
+            ("ANCHOR", "Anchor", "The model learns that the skin is right as it was shown. Strokes do not count"),
+            ("CHECK", "Check", "The model never learns from it. Every step is scored on it"),
+        ],
+    )
+    strength: FloatProperty(
+        name="Strength", description="The factor of the change: 0.5 takes half of it", default=1.0, min=0.01, max=4.0, soft_max=1.0
+    )
 
 
-CLASSES = (Example, Frame, Character, Sculpt)
+CLASSES = (Example, Frame, Step, Session, Character, Sculpt)
 
 
 def register():

@@ -2,7 +2,7 @@
 
 import bpy
 import numpy as np
-from bpy.props import StringProperty
+from bpy.props import BoolProperty, StringProperty
 
 from . import character, examples, reading, store
 from .examples import OfCharacter
@@ -21,50 +21,65 @@ class DERMIS_OT_sculpt_here(OfCharacter, bpy.types.Operator):
     bl_label = "Sculpt Here"
 
     label: StringProperty(name="Label")
+    for_session: BoolProperty(description="The sculpt becomes a step of the session", options={"HIDDEN"})
 
     def run(self, context, thing):
         rig, place = character.armature(thing), character.place(thing)
-        if thing.mode != "OBJECT":
-            raise Unreadable("Leave the mode of the mesh first: a sculpt is begun in Object or Pose Mode")
+        expect_object_mode(thing)
         if not reading.same_vertices(thing):
             raise Unreadable("Modifiers add, remove or reorder vertices. Switch them off in the viewport")
         depsgraph = bpy.context.evaluated_depsgraph_get()
         shown, pose = reading.shown_positions(thing, depsgraph), reading.pose_matrices(rig, place, depsgraph)
-        mesh = thing.data.copy()
-        if mesh.shape_keys:
-            carrier = bpy.data.objects.new("keys", mesh)
-            carrier.shape_key_clear()
-            bpy.data.objects.remove(carrier)
-        mesh.vertices.foreach_set("co", shown.ravel())
-        mesh.update()
-        label = self.label or f"sculpt {context.scene.frame_current}"
-        mesh.name = label
-        sculpt = bpy.data.objects.new(label, mesh)
-        sculpt.matrix_world = thing.matrix_world
-        context.scene.collection.objects.link(sculpt)
-        about = sculpt.dermis_sculpt
-        about.character, about.label = thing, label
-        store.put(about, "pose", pose)
-        store.put(about, "basis", examples.basis_of(rig))
-        if context.mode != "OBJECT":
-            bpy.ops.object.mode_set(mode="OBJECT")
-        for other in context.selected_objects:
-            other.select_set(False)
-        thing.hide_set(True)
-        sculpt.select_set(True)
-        context.view_layer.objects.active = sculpt
-        bpy.ops.object.mode_set(mode="SCULPT")
+        sculpt = begin(context, thing, self.label or f"sculpt {context.scene.frame_current}", shown, pose)
+        if self.for_session:
+            sculpt.dermis_sculpt.of_session = True
+            store.put(sculpt.dermis_sculpt, "shown", skin_of(thing, sculpt))
 
 
-def _sculpt(context, thing):
+def expect_object_mode(thing):
+    """Refuses a character whose mesh is being edited."""
+    if thing.mode != "OBJECT":
+        raise Unreadable("Leave the mode of the mesh first: a sculpt is begun in Object or Pose Mode")
+
+
+def begin(context, thing, label, shown, pose):
+    """A sculpt that shows vertices (V, 3) in the character's own space, in Sculpt Mode. The armature stands in its pose (B, 4, 4)."""
+    mesh = thing.data.copy()
+    if mesh.shape_keys:
+        carrier = bpy.data.objects.new("keys", mesh)
+        carrier.shape_key_clear()
+        bpy.data.objects.remove(carrier)
+    mesh.vertices.foreach_set("co", shown.ravel())
+    mesh.update()
+    mesh.name = label
+    sculpt = bpy.data.objects.new(label, mesh)
+    sculpt.matrix_world = thing.matrix_world
+    context.scene.collection.objects.link(sculpt)
+    about = sculpt.dermis_sculpt
+    about.character, about.label = thing, label
+    store.put(about, "pose", pose)
+    store.put(about, "basis", examples.basis_of(character.armature(thing)))
+    if context.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    for other in context.selected_objects:
+        other.select_set(False)
+    thing.hide_set(True)
+    sculpt.select_set(True)
+    context.view_layer.objects.active = sculpt
+    bpy.ops.object.mode_set(mode="SCULPT")
+    return sculpt
+
+
+def found(context, thing):
+    """The sculpt of a character that is worked on."""
     active = context.active_object
-    found = [active] if active is not None and active.dermis_sculpt.character == thing else sculpts_of(thing)
-    if len(found) != 1:
-        raise Unreadable("Select the sculpt" if found else "There is no sculpt. Press Sculpt Here first")
-    return found[0]
+    sculpts = [active] if active is not None and active.dermis_sculpt.character == thing else sculpts_of(thing)
+    if len(sculpts) != 1:
+        raise Unreadable("Select the sculpt" if sculpts else "There is no sculpt. Press Sculpt Here first")
+    return sculpts[0]
 
 
-def _leave(context, thing, sculpt):
+def leave(context, thing, sculpt):
     """Takes the sculpt out of the scene and shows the character again."""
     if context.active_object == sculpt and sculpt.mode != "OBJECT":
         bpy.ops.object.mode_set(mode="OBJECT")
@@ -77,6 +92,43 @@ def _leave(context, thing, sculpt):
     context.view_layer.objects.active = thing
 
 
+def finished(context, thing, sculpt):
+    """The pose (B, 4, 4) and the skin (V, 3) of a sculpt, in metres. Sculpt Mode is left.
+
+    Raises
+    ------
+    Unreadable
+        If it has other vertices than the character, or is no longer in a pose of it.
+    """
+    if context.active_object == sculpt and sculpt.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    # A stroke's own undo step needs the sculpt, which leaves the scene. Undo comes back to this one instead, with all strokes.
+    bpy.ops.ed.undo_push(message="Sculpt")
+    count = len(sculpt.data.vertices)
+    if count != len(thing.data.vertices):
+        raise Unreadable(
+            f"The sculpt has {count} vertices; {thing.name} has {len(thing.data.vertices)}. "
+            "Remeshing and dynamic topology change them: undo, or discard the sculpt"
+        )
+    pose = store.get(sculpt.dermis_sculpt, "pose")
+    if pose is None or len(pose) != len(character.armature(thing).data.bones):
+        raise Unreadable("The sculpt has lost its pose, or bones have changed since. Discard it")
+    if sculpt.data.shape_keys:
+        raise Unreadable("The sculpt has shape keys. Apply them first")
+    skin = skin_of(thing, sculpt)
+    if not np.isfinite(skin).all():
+        raise Unreadable("The sculpt has vertices that are not finite. Undo the last stroke")
+    return pose, skin
+
+
+def skin_of(thing, sculpt):
+    """The vertices of a sculpt in metres, shape (V, 3)."""
+    flat = np.empty(3 * len(sculpt.data.vertices), dtype=np.float32)
+    sculpt.data.vertices.foreach_get("co", flat)
+    to_metres = reading.to_place(sculpt, character.armature(thing), character.place(thing))
+    return reading.points(to_metres, flat.reshape(-1, 3).astype(np.float64))
+
+
 class DERMIS_OT_take_sculpt(OfCharacter, bpy.types.Operator):
     """Make the sculpt an example of the pose that it was begun in"""
 
@@ -84,32 +136,12 @@ class DERMIS_OT_take_sculpt(OfCharacter, bpy.types.Operator):
     bl_label = "Take Sculpt"
 
     def run(self, context, thing):
-        sculpt = _sculpt(context, thing)
-        if context.active_object == sculpt and sculpt.mode != "OBJECT":
-            bpy.ops.object.mode_set(mode="OBJECT")
-        # A stroke's own undo step needs the sculpt, which leaves the scene here. Undo comes back to this one instead, with all strokes.
-        bpy.ops.ed.undo_push(message="Sculpt")
-        count = len(sculpt.data.vertices)
-        if count != len(thing.data.vertices):
-            raise Unreadable(
-                f"The sculpt has {count} vertices; {thing.name} has {len(thing.data.vertices)}. "
-                "Remeshing and dynamic topology change them: undo, or discard the sculpt"
-            )
+        sculpt = found(context, thing)
         about = sculpt.dermis_sculpt
-        pose, basis = store.get(about, "pose"), store.get(about, "basis")
-        rig, place = character.armature(thing), character.place(thing)
-        if pose is None or len(pose) != len(rig.data.bones):
-            raise Unreadable("The sculpt has lost its pose, or bones have changed since. Discard it")
-        if sculpt.data.shape_keys:
-            raise Unreadable("The sculpt has shape keys. Apply them first")
-        flat = np.empty(3 * count, dtype=np.float32)
-        sculpt.data.vertices.foreach_get("co", flat)
-        skin = reading.points(reading.to_place(sculpt, rig, place), flat.reshape(-1, 3).astype(np.float64))
-        if not np.isfinite(skin).all():
-            raise Unreadable("The sculpt has vertices that are not finite. Undo the last stroke")
+        pose, skin = finished(context, thing, sculpt)
         example = examples.add_shape(thing, about.label, pose, skin)
-        store.put(example, "basis", basis)
-        _leave(context, thing, sculpt)
+        store.put(example, "basis", store.get(about, "basis"))
+        leave(context, thing, sculpt)
         self.report({"INFO"}, f"{example.label} is an example now. Press Fit")
 
 
@@ -120,7 +152,7 @@ class DERMIS_OT_discard_sculpt(OfCharacter, bpy.types.Operator):
     bl_label = "Discard Sculpt"
 
     def run(self, context, thing):
-        _leave(context, thing, _sculpt(context, thing))
+        leave(context, thing, found(context, thing))
 
 
 class DERMIS_OT_add_mirrored(OfCharacter, bpy.types.Operator):
@@ -170,11 +202,11 @@ def mirrored(thing, rig, place, one):
     for number, point in enumerate(rest):
         tree.insert(Vector(point), number)
     tree.balance()
-    found = [tree.find(Vector(point * (-1.0, 1.0, 1.0))) for point in rest]
-    lost = sum(distance > 1e-3 * size for _, _, distance in found)
+    images = [tree.find(Vector(point * (-1.0, 1.0, 1.0))) for point in rest]
+    lost = sum(distance > 1e-3 * size for _, _, distance in images)
     if lost:
         raise Unreadable(f"{lost} vertices have no partner on the other side of {rig.name}")
-    vertices = np.array([number for _, number, _ in found])
+    vertices = np.array([number for _, number, _ in images])
     # In armature space; M = T B⁻¹ carries rest to pose, and its mirror image is that of the partner.
     inside = np.linalg.inv(place)
     bind = reading.rest_matrices(rig)

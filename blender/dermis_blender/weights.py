@@ -124,6 +124,8 @@ class DERMIS_OT_compile(jobs.JobOperator, bpy.types.Operator):
         if thing.override_library is not None or rig.library is not None or rig.override_library is not None:
             raise Unreadable(f"{rig.name} is linked. Compile in its own file")
         model = live.model_of(thing)
+        if isinstance(model, live.Matched) and model.match.vertices is not None:
+            raise Unreadable(f"{thing.name} has its vertices in another order than the session's rig. Save the model, and use `dermis export bones`")
         if any(name.startswith("helper") for name in reading.bone_names(rig)):
             raise Unreadable(f"{rig.name} has bones named helper already. Remove them first: Undo, or delete them")
         frames, poses = bundles.motion_of(context, thing)

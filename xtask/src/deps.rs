@@ -66,7 +66,7 @@ const TABLE: &[Rule] = &[
     rule("dermis-gpu", 2500, &["dermis-rig", "dermis-deform"]),
     rule(
         "dermis-workflow",
-        19860,
+        19880,
         &[
             "dermis-rig",
             "dermis-solve",

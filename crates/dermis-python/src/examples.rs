@@ -190,6 +190,21 @@ impl Examples {
         PyArray1::from_vec(py, entries).reshape([examples.len(), count]).map(Some)
     }
 
+    /// The skin that the artist of each pose was shown, float64, shape (P, V, 3), in the rig's own axes and unit. NaN for a pose that
+    /// states none; None where no pose states one.
+    #[getter]
+    fn shown<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray3<f64>>>> {
+        let from_ours = self.rig.space().to_ours().inverse();
+        let (examples, count) = (self.inner.examples(), self.rig.mesh().positions.len());
+        if examples.iter().all(|e| e.local.as_ref().is_none_or(|local| local.shown.is_none())) {
+            return Ok(None);
+        }
+        let of = |e: &Example| e.local.as_ref().and_then(|local| local.shown.clone());
+        let points = examples.iter().flat_map(|e| of(e).unwrap_or_else(|| vec![DVec3::NAN; count]));
+        let entries = points.flat_map(|p| from_ours.transform_point3(p).to_array()).collect();
+        PyArray1::from_vec(py, entries).reshape([examples.len(), count, 3]).map(Some)
+    }
+
     /// Flaws of the files that were mended, and how vertices were matched.
     #[getter]
     fn warnings(&self) -> Vec<String> {

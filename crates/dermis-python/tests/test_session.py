@@ -47,3 +47,19 @@ def test_a_session_is_the_programs(tmp_path: Path) -> None:
     with pytest.raises(dermis.Error, match="touches no vertex"):
         again.next(1, out=tmp_path / "more.npz")
         again.add(tmp_path / "more.npz")
+
+
+def test_what_was_shown_is_kept(tmp_path: Path) -> None:
+    session = dermis.Session.new(WALK, tmp_path / "s", motions=WALK)
+    [offer] = session.next(1, out=tmp_path / "todo.npz")
+    sculpted(tmp_path / "todo.npz", offer["name"], int(offer["pose"].split(":")[1]))
+    program("invert", WALK, "--sculpts", tmp_path / "todo.npz", "-o", tmp_path / "inverted.npz")
+    program("invert", WALK, "--sculpts", tmp_path / "todo.npz", "-o", tmp_path / "rest.npz", "--rest-space")
+    rig = dermis.Rig.open(WALK)
+    with np.load(tmp_path / "todo.npz") as arrays:
+        for name in ("todo.npz", "inverted.npz"):
+            shown = dermis.Examples.open(rig, tmp_path / name).shown
+            assert shown is not None and np.abs(shown - arrays["shown"]).max() < 1e-6, name
+    # Rest shapes are no skins that were shown.
+    with np.load(tmp_path / "rest.npz") as arrays:
+        assert "shown" not in arrays

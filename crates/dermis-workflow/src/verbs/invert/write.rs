@@ -93,12 +93,14 @@ pub fn write_corrections(
                     BundleVertices::Sculpts => sculpt.positions.clone(),
                 }),
                 importance: sculpt.importance,
-                // The skin that was shown is posed, and these shapes may be at rest.
-                local: sculpt
-                    .local
-                    .as_ref()
-                    .and_then(|local| local.mask.clone())
-                    .map(|mask| LocalSculpt { mask: Some(mask), shown: None }),
+                local: match vertices {
+                    BundleVertices::Sculpts => sculpt.local.clone(),
+                    // The skin that was shown is posed, and these shapes are at rest.
+                    BundleVertices::Rest => {
+                        let mask = sculpt.local.as_ref().and_then(|local| local.mask.clone());
+                        mask.map(|mask| LocalSculpt { mask: Some(mask), shown: None })
+                    }
+                },
             };
             let contents = Contents {
                 format: Format::Npz,

@@ -198,8 +198,7 @@ impl Session {
         let model = self.shown_by(by)?;
         let name = if by == ShownBy::Rig { "the rig's skin" } else { "the skin that was shown" };
         let shown = ShownSkin { name, skin: Box::new(|pose| skin(&model, pose).ok()) };
-        // By label the frame is no guess; by number it is checked.
-        let source = SculptSource { file: file.clone(), at: at.map(|at| at.frame.to_string()) };
+        let source = SculptSource { file: file.clone(), at: at.map(|at| self.place_words(at)).transpose()? };
         let poses = at.map(|at| self.motion_source(at.motion));
         let (rig, space) = (&self.rig.rig, &self.rig.space);
         let found = load_sculpts(rig, space, &[source], poses.as_ref(), read, &shown, &dermis_fit::silent)?;
@@ -215,6 +214,20 @@ impl Session {
             None => (by, skin(&model, &example.transforms)?),
         };
         Ok(Sculpted { example, by, shown, warnings: found.warnings, notes: found.notes })
+    }
+
+    /// What readers of sculpts call a frame: its number, which they check, or its label where another frame is labelled with that number.
+    fn place_words(&self, at: &At) -> Result<String, crate::Error> {
+        let (motion, number) = (self.motion(at.motion)?, at.frame.to_string());
+        let count = |words: &str| motion.frames.iter().filter(|frame| frame.label == words).count();
+        match (count(&number), count(&at.name.label)) {
+            (0, _) => Ok(number),
+            (_, 1) => Ok(at.name.label.clone()),
+            (_, several) => {
+                let why = format!("{several} frames of \"{}\" are called \"{}\"", motion.name, at.name.label);
+                Err(Error::NoSuchPose { at: at.name.to_string(), why }.into())
+            }
+        }
     }
 
     /// Whether a bundle holds the poses of its sculpts.

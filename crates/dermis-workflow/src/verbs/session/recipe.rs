@@ -213,7 +213,11 @@ impl SessionStatus {
             "undo": back,
             "redo": forward,
             "did": state.did,
+            "states": self.file.states.iter().map(super::status::state_json).collect::<Vec<_>>(),
             "scores": state.scores.as_ref().map(super::status::scores_json),
+            "lines": state.scores.as_ref().map_or(vec![], |scores| {
+                super::status::lines(scores, &dermis_report::unit_of(&self.space), "`next --check`")
+            }),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! What a session says of its steps, for people and for programs.
 
-use super::file::{Checks, Met, Offer, StepScores};
+use super::file::{CheckErrors, Checks, Met, Offer, State, StepScores};
 use dermis_report::{LengthUnit, show_length, show_number};
 use serde_json::{Value, json};
 
@@ -12,6 +12,16 @@ pub(super) fn offer_json(offer: &Offer) -> Value {
     })
 }
 
+/// A state as JSON: what made it, and the rms errors where the truth is known, metres.
+pub(super) fn state_json(state: &State) -> Value {
+    let errors = state.scores.as_ref().and_then(|scores| scores.checks.as_ref()?.errors);
+    json!({"did": state.did, "active": state.active, "error": errors.map(error_json)})
+}
+
+fn error_json(errors: CheckErrors) -> Value {
+    json!({"before": errors.before, "after": errors.after, "rig": errors.rig, "change": errors.change()})
+}
+
 /// What a step did, as JSON; lengths in metres.
 pub(super) fn scores_json(scores: &StepScores) -> Value {
     let met = |met: &Met| {
@@ -20,8 +30,7 @@ pub(super) fn scores_json(scores: &StepScores) -> Value {
         json!({"name": met.name, "worst": met.worst, "rms": met.rms, "unmet": unmet.collect::<Vec<_>>()})
     };
     let checks = |checks: &Checks| {
-        let errors =
-            checks.errors.map(|e| json!({"before": e.before, "after": e.after, "rig": e.rig, "change": e.change()}));
+        let errors = checks.errors.map(error_json);
         let rises = checks.rises.iter().map(
             |rise| json!({"check": rise.check, "region": rise.region, "before": rise.before, "after": rise.after}),
         );

@@ -417,6 +417,27 @@ fn what_is_no_sculpt_is_named_and_changes_nothing() {
     assert_eq!(desk.add("elbow", 12, 2).steps[0].id, 1);
 }
 
+/// Frames that are labelled by the numbers of another count, as programs do that count from 1, are found by their labels.
+#[test]
+fn labels_that_are_numbers_name_their_frames() {
+    let desk = Desk::begun(false);
+    let plain = desk.add("elbow", 9, 2).steps[0].clone();
+    let motion: Motion = desk.arm.motion("swing", &desk.poses);
+    let numbered = |(at, frame): (usize, &dermis_rig::Frame)| Record {
+        label: (at + 1).to_string(),
+        time: frame.time,
+        pose: Some(frame.pose.clone()),
+        positions: None,
+        importance: 1.0,
+        local: None,
+    };
+    desk.put("swing.npz", desk.contents(motion.frames.iter().enumerate().map(numbered).collect()));
+    let mut session = desk.begin("numbered.session", vec![]).unwrap();
+    session.add(&desk.sculpted("elbow", "swing:10"), &Silent).unwrap();
+    let step = session.file().steps[0].clone();
+    assert_eq!((step.pose.frame, step.touched, &step.region), (Some(9), plain.touched, &plain.region));
+}
+
 /// What is handed out comes back: with the skin of the model that showed it, whichever model is the present one then.
 #[test]
 fn a_sculpt_is_compared_with_what_its_artist_was_shown() {
