@@ -180,7 +180,8 @@ fn the_setting_of_importance_weighs_examples_by_label() {
         let plain = method.with(&[&ridge[..], own].concat()).unwrap();
         let twice: Vec<Example> = examples.iter().chain(&examples[4..6]).cloned().collect();
         let without: Vec<Example> = examples[..10].to_vec();
-        let (heavy, doubled) = (skins(&with("*=0,pose 0*=1,pose 04=2,pose 05=2"), &examples), skins(&plain, &twice[..]));
+        let (heavy, doubled) =
+            (skins(&with("*=0,pose 0*=1,pose 04=2,pose 05=2"), &examples), skins(&plain, &twice[..]));
         assert!(apart(&heavy, &skins(&with("pose 04=2,*05=2,pose 1*=0"), &examples)) < 1e-12, "{}", method.name());
         let doubled_without: Vec<Example> = [&examples[..10], &examples[4..6]].concat();
         assert!(apart(&heavy, &skins(&plain, &doubled_without)) < 1e-9, "{}", method.name());
