@@ -89,6 +89,7 @@ class Joint(Method):
         mirror: bool = ...,
         ridge: Choice = ...,
         untouched: float = ...,
+        importance: Sequence[Any] = ...,
         guard: bool = ...,
         coefficients: Choice = ...,
         remember: Choice | None = ...,
@@ -123,6 +124,8 @@ class Mwe(Method):
         eig_tol: Choice | None = ...,
         svd_tol: Choice | None = ...,
         duplicates: float = ...,
+        untouched: float = ...,
+        importance: Sequence[Any] = ...,
         solve_precision: Choice = ...,
         guard: bool = ...,
         coefficients: Choice = ...,
@@ -172,6 +175,7 @@ class Psd(Method):
         kernel: Choice | None = ...,
         linear: bool = ...,
         singular: Choice = ...,
+        importance: Sequence[Any] = ...,
         budget: Choice | None = ...,
     ) -> None: ...
 
