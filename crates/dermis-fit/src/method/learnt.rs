@@ -619,8 +619,8 @@ impl fmt::Display for FitWarning {
             ),
             Self::FewExamples { examples } => write!(
                 f,
-                "{examples} examples are few for this method, which learns what examples have in common and meets none of them; for \
-                 sculpts take correctives, or a pose space that meets its examples"
+                "{examples} examples are few for this method, which learns what examples have in common and meets none of them; the \
+                 joint model meets them as sculpts, and so do correctives and a pose space"
             ),
             Self::NegativeWeights { vertices, all } => write!(
                 f,
