@@ -63,7 +63,7 @@ def seen(folder, said=None):
 def rig_of(folder):
     """The rig of a session."""
     expect_session(folder)
-    rigs = glob.glob(os.path.join(glob.escape(folder), "rig.*"))
+    rigs = glob.glob(os.path.join(glob.escape(folder), "rig", "*"))
     if len(rigs) != 1:
         raise Unreadable(f"{folder} has no rig. Put it back from a copy of the folder")
     return package.needed().Rig.open(rigs[0])

@@ -1,7 +1,9 @@
 """Characters that the tests of the add-on use, made in an empty scene."""
 
 import math
+import os
 import pathlib
+import shutil
 import sys
 
 import bpy
@@ -17,8 +19,18 @@ if "dermis_blender" not in sys.modules:
 RINGS, SIDES = 25, 16
 
 
+@pytest.fixture(scope="session")
+def package_of_programs(tmp_path_factory):
+    """A copy of the package for programs beside this one: reading the factory settings takes an extension's wheels away."""
+    import dermis
+
+    place = tmp_path_factory.mktemp("package")
+    shutil.copytree(pathlib.Path(dermis.__file__).parent, place / "dermis")
+    os.environ["DERMIS_PACKAGE"] = str(place)
+
+
 @pytest.fixture(scope="session", autouse=True)
-def add_on():
+def add_on(package_of_programs):
     """The add-on, switched on."""
     import dermis_blender
 

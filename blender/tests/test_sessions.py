@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import types
-from pathlib import Path
 
 import bmesh
 import bpy
@@ -20,7 +19,7 @@ from dermis_blender import character, live, panels, reading, sculpting, sessions
 
 def program(*arguments):
     """Runs the program of the package; result: what it prints."""
-    environment = os.environ | {"PYTHONPATH": str(Path(dermis.__file__).resolve().parents[1])}
+    environment = os.environ | {"PYTHONPATH": os.environ["DERMIS_PACKAGE"]}
     command = [sys.executable, "-m", "dermis", *map(str, arguments)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -27,7 +27,7 @@
 //! the single precision in which shapes are stored. The offsets are rounded to single precision first, so that an
 //! application reads the same numbers.
 //!
-//! **A model that remembers sculpts** is regressed without its layer, and gets a shape more for each of them ([`sculpts`]).
+//! **A model that remembers sculpts** is regressed without its layer, and gets a shape more for each of them.
 //!
 //! The coordinates of a joint are read from the two bones alone: welding changes neither ([`Weld::apply`] keeps what a kept
 //! joint does), so a driver table needs no welds.
