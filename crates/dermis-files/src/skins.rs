@@ -7,7 +7,7 @@ use dermis_io::npz::StoredFloat;
 use dermis_io::obj::Normals;
 use dermis_io::{Contents, Fill, Format, ModelFile, Record, Space, point_cache, to_bytes};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Frame, Mesh, Motion};
+use dermis_rig::{Mesh, Motion};
 use std::path::Path;
 
 /// Whether skins written to `path` become a folder of OBJ files, by the ending of its name.
@@ -32,14 +32,6 @@ pub fn holds_normals(path: &Path) -> bool {
 /// The poses of a motion as records beside the rig of a model, for [`write_skins`].
 pub fn posed(model: &ModelFile, motion: Motion) -> Contents {
     let rig = model.rig();
-    let record = |frame: Frame| Record {
-        label: frame.label,
-        time: frame.time,
-        pose: Some(frame.pose),
-        positions: None,
-        importance: 1.0,
-        local: None,
-    };
     Contents {
         name: motion.name,
         format: Format::Npz,
@@ -47,7 +39,7 @@ pub fn posed(model: &ModelFile, motion: Motion) -> Contents {
         mesh: Some(rig.mesh().clone()),
         skeleton: Some(rig.skeleton().clone()),
         weights: model.weights().cloned(),
-        records: motion.frames.into_iter().map(record).collect(),
+        records: motion.frames.into_iter().map(Record::from).collect(),
         ..Contents::default()
     }
 }

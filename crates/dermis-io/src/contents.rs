@@ -4,7 +4,7 @@ use crate::curve::Curve;
 use crate::inverted::Inverted;
 pub use dermis_rig::MorphTarget;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
-use dermis_rig::{Influences, LocalSculpt, Mesh, Skeleton, WorldPose};
+use dermis_rig::{Frame, Influences, LocalSculpt, Mesh, Skeleton, WorldPose};
 use std::fmt;
 
 /// Everything found in one file, converted to right-handed, Y up, metres, parents first.
@@ -177,6 +177,14 @@ pub struct Record {
     pub importance: f64,
     /// The part of its positions that somebody sculpted; `None` if all of them count.
     pub local: Option<LocalSculpt>,
+}
+
+/// The pose alone.
+impl From<Frame> for Record {
+    fn from(frame: Frame) -> Self {
+        let Frame { label, time, pose } = frame;
+        Self { label, time, pose: Some(pose), positions: None, importance: 1.0, local: None }
+    }
 }
 
 /// An animation that can be sampled at any time.

@@ -166,8 +166,8 @@ const REMEMBER: Setting = Setting::new(
     "remember",
     "N",
     "1 for sculpts, 0 for examples",
-    "How much of what the model leaves of each sculpt it keeps beside it, as a shape with the sculpt's name: 1 meets every sculpt, 0 \
-     keeps nothing",
+    "Share of what the model leaves of each sculpt that is kept as a shape with the sculpt's name: 1 meets every sculpt, 0 keeps \
+     nothing",
 )
 .range(0.0, 1.0);
 const SIDES: &str = "Every example teaches both sides of a rig with a left and a right; the joint model mirrors if that lowers the \

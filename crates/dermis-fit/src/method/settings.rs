@@ -306,7 +306,8 @@ pub(super) const BASE: Setting = Setting::new(
     "BASE",
     "lbs",
     "The deformer a correction is learnt over: rigid, lbs, dqs, ddm (direct delta mush; ddm:N with N smoothing steps, else those of \
-     least training error), auto (lbs or ddm by cross-validation, lbs for local sculpts; joint model only), given (positions from a file), rest (the rest pose)",
+     least training error), auto (lbs or ddm by cross-validation, lbs for local sculpts; joint model only), given (positions from a \
+     file), rest (the rest pose)",
 )
 .everyone();
 pub(super) const LAMBDA: Setting = Setting::new(

@@ -127,14 +127,6 @@ impl ExerciseRecipe {
 
 /// The rig and the poses as a file holds them.
 fn contents(made: &Exercise, rig: &Rig, space: dermis_io::Space, rate: Option<f64>) -> Contents {
-    let record = |frame: &dermis_rig::Frame| Record {
-        label: frame.label.clone(),
-        time: frame.time,
-        pose: Some(frame.pose.clone()),
-        positions: None,
-        importance: 1.0,
-        local: None,
-    };
     Contents {
         name: made.motion.name.clone(),
         format: Format::Npz,
@@ -144,7 +136,7 @@ fn contents(made: &Exercise, rig: &Rig, space: dermis_io::Space, rate: Option<f6
         weights: rig.weights().cloned(),
         influence_maps: rig.influence_maps().cloned(),
         frames_per_second: rate,
-        records: made.motion.frames.iter().map(record).collect(),
+        records: made.motion.frames.iter().cloned().map(Record::from).collect(),
         ..Contents::default()
     }
 }

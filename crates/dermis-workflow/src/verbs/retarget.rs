@@ -168,16 +168,7 @@ fn put(rig: &mut Contents, retargeted: &Retargeted, source: &Contents) {
     rig.clips.clear();
     rig.frames_per_second = source.frames_per_second.or(rig.frames_per_second);
     rig.name.clone_from(&motion.name);
-    rig.records = (motion.frames.iter())
-        .map(|frame| Record {
-            label: frame.label.clone(),
-            time: frame.time,
-            pose: Some(frame.pose.clone()),
-            positions: None,
-            importance: 1.0,
-            local: None,
-        })
-        .collect();
+    rig.records = motion.frames.iter().cloned().map(Record::from).collect();
 }
 
 impl RetargetOutcome {

@@ -10,7 +10,7 @@ use dermis_io::npz::{StoredFloat, write};
 use dermis_io::{Contents, Format, ModelFile, Record, Space, to_bytes};
 use dermis_measure::WideRunner;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Motion, Rig};
+use dermis_rig::{BoneTransforms, Example, ExampleSet, Motion, Rig};
 use sha2::{Digest, Sha256};
 use std::fs::{File, OpenOptions, TryLockError, create_dir_all};
 use std::io::ErrorKind;
@@ -243,23 +243,12 @@ pub(super) fn put_sculpt(folder: &Path, role: Role, rig: &Rig, example: &Example
 
 /// Writes a motion; result: its hash.
 pub(super) fn put_motion(folder: &Path, rig: &Rig, motion: &Motion) -> Result<String, crate::Error> {
-    put(folder, "motions", &bundle(rig, &motion.name, motion.frames.iter().map(posed).collect())?)
+    put(folder, "motions", &bundle(rig, &motion.name, motion.frames.iter().cloned().map(Record::from).collect())?)
 }
 
 /// Writes poses with their skins; result: the hash.
 pub(super) fn put_examples(folder: &Path, rig: &Rig, set: &ExampleSet) -> Result<String, crate::Error> {
     put(folder, "motions", &bundle(rig, &set.name, set.examples().iter().map(|e| record(rig, e)).collect())?)
-}
-
-fn posed(frame: &Frame) -> Record {
-    Record {
-        label: frame.label.clone(),
-        time: frame.time,
-        pose: Some(frame.pose.clone()),
-        positions: None,
-        importance: 1.0,
-        local: None,
-    }
 }
 
 fn record(rig: &Rig, example: &Example) -> Record {
