@@ -91,7 +91,7 @@ pub fn measure(vertices: usize, large: bool, quick: bool, arrays: Option<&Path>)
                 let seconds = on_threads(threads, || positions(&sixteen, &poses, budget, &mut out));
                 row("positions, 16-bit coefficients", &sixteen, 0, seconds);
             }
-            if baked.correction().is_none() && !large {
+            if baked.corrections().is_empty() && !large {
                 let mut normals = |what: &str, normals: Normals| {
                     let seconds = on_threads(threads, || with_normals(&baked, &poses, &normals, budget, &mut out));
                     row(what, &baked, POSITION_BYTES, seconds);

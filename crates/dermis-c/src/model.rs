@@ -9,8 +9,6 @@ use crate::status::{
 };
 use crate::{DERMIS_ABI_VERSION, DermisModel};
 use dermis_deform::MeshNormals;
-use dermis_deform::baked::BakedCorrection;
-use dermis_deform::pose_space::Channel;
 use dermis_io::{ModelFile, ReadError, UpAxis, model_file};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, RenderMesh};
@@ -70,13 +68,8 @@ impl Model {
         let normals = MeshNormals::new(&mesh.triangles, mesh.positions.len())?;
         let names = file.rig().skeleton().names().iter().map(|name| c_text(name)).collect();
         let mut model = Self { file, normals, names, channels: Vec::new() };
-        model.channels = model.channels().iter().map(|channel| c_text(&channel.name)).collect();
+        model.channels = model.file.baked().channels().iter().map(|channel| c_text(&channel.name)).collect();
         Ok(model)
-    }
-
-    /// The channels that the correction reads.
-    pub(crate) fn channels(&self) -> &[Channel] {
-        self.file.baked().correction().map_or(&[], BakedCorrection::channels)
     }
 
     /// A bone by its number.
@@ -108,11 +101,7 @@ impl Model {
 
     fn info(&self) -> DermisModelInfo {
         let (mesh, baked) = (self.file.rig().mesh(), self.file.baked());
-        let bound = match baked.correction() {
-            None => 0.0,
-            Some(correction) if correction.radii().is_empty() => f64::INFINITY,
-            Some(correction) => correction.radii().iter().fold(0.0, |most: f64, &radius| most.max(f64::from(radius))),
-        };
+        let bound = baked.bounds().map_or(f64::INFINITY, |bounds| bounds.into_iter().fold(0.0, f32::max).into());
         DermisModelInfo {
             vertices: mesh.positions.len() as u32,
             triangles: mesh.triangles.len() as u32,

@@ -183,7 +183,7 @@ fn what_a_model_is_made_of_is_told() {
     assert_eq!((info.vertices, info.triangles), (mesh.positions.len() as u32, mesh.triangles.len() as u32));
     assert_eq!((info.bones, info.channels, info.needs_base), (skeleton.len() as u32, 0, 0));
     assert_eq!((info.up_axis, info.metres_per_unit), (DERMIS_UP_Y, 1.0));
-    let radii = model.as_file().baked().correction().unwrap().radii();
+    let radii = model.as_file().baked().corrections().last().unwrap().radii();
     assert_eq!(info.correction_bound, f64::from(radii.iter().copied().fold(0.0, f32::max)));
     for bone in skeleton.bones() {
         let (at, mut name, mut parent, mut found) = (bone.get() as u32, null(), 0, 0);

@@ -121,6 +121,7 @@ impl FitArgs {
             map_table: chosen.map_table,
             anchors: chosen.anchors,
             stack: chosen.stack,
+            base_model: chosen.base_model,
             read: self.read.options()?,
             folds: self.folds,
             outputs,

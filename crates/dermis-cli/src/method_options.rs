@@ -81,6 +81,8 @@ pub struct Chosen {
     pub anchors: Option<Input>,
     /// Deformers one after another.
     pub stack: Option<Input>,
+    /// A model that another correction is learnt over.
+    pub base_model: Option<Input>,
 }
 
 /// Settings of all methods, each name once.
@@ -161,6 +163,12 @@ impl MethodArgs {
                 }
             }
         }
+        for (_, value) in said.iter_mut().filter(|(name, value)| name == "base" && value.ends_with(".dermis")) {
+            if !value.starts_with("model:") {
+                *value = format!("model:{value}");
+            }
+        }
+        let base_model = file_of("base", "model", &mut said);
         let (map_table, anchors) = (file_of("maps", "table", &mut said), file_of("anchor", "file", &mut said));
         for (name, value) in &mut said {
             if matches!(name.as_str(), "lock-vertices" | "lock-weights") && Path::new(value).is_file() {
@@ -173,9 +181,12 @@ impl MethodArgs {
             (Some(BaseChoice::Given), Some(_)) | (_, None) => {}
             (_, Some(_)) => return Err(Stop::Usage("--base-cache serves --base given only".into())),
         }
+        if method.base() == Some(BaseChoice::Model) && base_model.is_none() {
+            return Err(Stop::Usage("--base model needs a file: --base hero.dermis".into()));
+        }
         method.check().map_err(Error::from)?;
         let [base_cache, stack] = [&self.base_cache, &self.stack].map(|path| path.clone().map(Input::from));
-        Ok(Chosen { method, base_cache, map_table, anchors, stack })
+        Ok(Chosen { method, base_cache, map_table, anchors, stack, base_model })
     }
 }
 

@@ -168,7 +168,7 @@ fn run(vertices: usize, bones: usize, count: usize) {
         });
         let limit = bandwidth / bytes as f64;
         let mut turned = vec![Vec3::ZERO; vertices];
-        let with_normals = (baked.correction().is_none()).then(|| {
+        let with_normals = (baked.corrections().is_empty()).then(|| {
             fastest(|| {
                 baked.evaluate_with_normals(&pose, None, &normals, &mut scratch, &mut out, &mut turned).unwrap();
             })

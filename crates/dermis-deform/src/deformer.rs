@@ -1,4 +1,10 @@
-//! A deformer: a base, and a correction over it. The reference in `f64`.
+//! A deformer: a base, and corrections over it, one after another. The reference in `f64`.
+//!
+//! ```text
+//! p' = base + Σ_i Π_iv(δ_iv)
+//! ```
+//!
+//! Each correction is learnt over what those before it leave, and has a ball of its own.
 
 use crate::base::Base;
 use crate::correction::Correction;
@@ -13,7 +19,7 @@ use dermis_rig::glam::DVec3;
 pub struct Deformer {
     rest: Vec<DVec3>,
     base: Base,
-    correction: Option<Correction>,
+    corrections: Vec<Correction>,
     bones: BoneCount,
 }
 
@@ -27,11 +33,28 @@ impl Deformer {
     /// # Errors
     /// [`DeformerError`] if a part is of another mesh, no pose suits all parts, or a list names what does not exist.
     pub fn new(rest: Vec<DVec3>, base: Base, correction: Option<Correction>) -> Result<Self, DeformerError> {
+        Self::of_parts(rest, base, correction.into_iter().collect())
+    }
+
+    /// The same with one correction more, over all that it has.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn followed_by(mut self, correction: impl Into<Correction>) -> Result<Self, DeformerError> {
+        self.corrections.push(correction.into());
+        Self::of_parts(self.rest, self.base, self.corrections)
+    }
+
+    pub(crate) fn of_parts(
+        rest: Vec<DVec3>,
+        base: Base,
+        corrections: Vec<Correction>,
+    ) -> Result<Self, DeformerError> {
         let mut bones = base.check(rest.len())?;
-        if let Some(correction) = &correction {
+        for correction in &corrections {
             bones = together(bones, correction.check(rest.len())?)?;
         }
-        Ok(Self { rest, base, correction, bones })
+        Ok(Self { rest, base, corrections, bones })
     }
 
     /// The same for a skeleton of `bones` bones: other poses are errors, also those with more bones than the parts name.
@@ -46,7 +69,7 @@ impl Deformer {
     /// The same with its base alone.
     #[must_use]
     pub fn without_correction(self) -> Self {
-        Self { correction: None, ..self }
+        Self { corrections: vec![], ..self }
     }
 
     /// Rest positions, rest world, metres.
@@ -59,9 +82,9 @@ impl Deformer {
         &self.base
     }
 
-    /// The learnt correction, if any.
-    pub fn correction(&self) -> Option<&Correction> {
-        self.correction.as_ref()
+    /// The learnt corrections, each over what those before it leave.
+    pub fn corrections(&self) -> &[Correction] {
+        &self.corrections
     }
 
     /// The bones of a pose that the deformer reads.
@@ -69,12 +92,12 @@ impl Deformer {
         self.bones
     }
 
-    /// The parts: rest positions, base, correction.
-    pub fn into_parts(self) -> (Vec<DVec3>, Base, Option<Correction>) {
-        (self.rest, self.base, self.correction)
+    /// The parts: rest positions, base, corrections.
+    pub fn into_parts(self) -> (Vec<DVec3>, Base, Vec<Correction>) {
+        (self.rest, self.base, self.corrections)
     }
 
-    /// Computes the positions in a pose; returns at how many vertices the ball held the correction back.
+    /// Computes the positions in a pose; returns how often a ball held a correction back, summed over corrections and vertices.
     ///
     /// - `given`: base positions, posed world, metres; read by [`Base::Given`] alone
     /// - `out`: a position per vertex, posed world, metres
@@ -97,6 +120,6 @@ impl Deformer {
             return Err(PoseError::Output { expected, found: out.len() });
         }
         self.base.evaluate(&self.rest, transforms, given, out);
-        Ok(self.correction.as_ref().map_or(0, |c| c.add(&self.rest, transforms, &self.base, out)))
+        Ok(self.corrections.iter().map(|c| c.add(&self.rest, transforms, &self.base, out)).sum())
     }
 }

@@ -53,6 +53,23 @@ impl TrainingPoses {
         Self { joints, features, length }
     }
 
+    /// The same with the poses of another model of the same skeleton. A joint of which that model knows nothing counts as at rest in
+    /// them.
+    #[must_use]
+    pub fn with(mut self, other: &Self) -> Self {
+        let places: Vec<_> = self.joints.iter().map(|joint| other.joints.iter().position(|o| o == joint)).collect();
+        let scale = (other.length / self.length) as f32;
+        for pose in other.features.chunks_exact(other.joints.len().max(1)) {
+            self.features.extend(places.iter().map(|place| {
+                let mut feature = place.map_or([0.0; 12], |at| pose[at]);
+                // Translations are in units of L.
+                [3, 7, 11].into_iter().for_each(|at| feature[at] *= scale);
+                feature
+            }));
+        }
+        self
+    }
+
     /// The features of a pose, joints in order.
     pub fn features_of(&self, pose: &BoneTransforms) -> Vec<[f64; 12]> {
         self.joints.iter().map(|&joint| feature(pose, joint, self.length)).collect()

@@ -91,7 +91,7 @@ fn every_local_sculpt_is_met_and_untouched_skin_is_the_base() {
     // At strength ½ half of what the smooth part leaves stays.
     let mut none = learnt(&arm.rig, JointMethod { remember: Some(0.0), ..method() }, &sculpts).deformer;
     let mut half = learnt(&arm.rig, JointMethod { remember: Some(0.5), ..method() }, &sculpts).deformer;
-    let Some(Correction::Joints(without)) = none.correction() else { panic!("no joint model") };
+    let Some(Correction::Joints(without)) = none.corrections().last() else { panic!("no joint model") };
     assert!(without.layer.is_none());
     let sculpt = &sculpts[15];
     let left = |skin: &[DVec3]| {
@@ -170,7 +170,7 @@ fn sculpts_of_one_hinge_show_on_their_own_side_alone() {
     // With a smooth part the sculpts are met all the same; of its free part nothing shows from r = 5/4 on.
     let (met, mut made) = bulges(&arm, &method(), &[(60.0, 0.6), (90.0, 1.0)], &[60.0, 90.0]);
     assert!((met[0] - 0.6).abs() < 1e-6 && (met[1] - 1.0).abs() < 1e-6, "{met:?}");
-    let Some(Correction::Joints(joints)) = made.deformer.correction() else { panic!("no joint model") };
+    let Some(Correction::Joints(joints)) = made.deformer.corrections().last() else { panic!("no joint model") };
     assert!(joints.coefficients.entries().iter().any(|u| *u != 0.0));
     let alone = Joints { shared: Rows::by_row(joints.shared.len(), vec![]), ..*joints.clone() };
     made.deformer =

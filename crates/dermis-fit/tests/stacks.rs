@@ -102,7 +102,7 @@ fn a_planted_pose_space_is_recovered() {
         let learnt = fit(&arm, &stack, &set, exact()).unwrap();
         // The search ends within 1e-11 of the diagonal, the interpolation within 1e-9 of a displacement of 5 cm.
         assert!(off(&learnt, &set) < 1e-9, "{:e}", off(&learnt, &set));
-        let Some(Correction::PoseSpace(model)) = learnt.deformer.correction() else { panic!("no pose space") };
+        let Some(Correction::PoseSpace(model)) = learnt.deformer.corrections().last() else { panic!("no pose space") };
         let mut values = vec![0.0; model.kernel.values()];
         for (s, transforms) in poses.iter().enumerate().skip(1) {
             model.kernel.evaluate(transforms, &mut Default::default(), &mut values, |k| k);
@@ -130,7 +130,7 @@ fn a_lattice_that_translates_takes_its_translation_off_the_displacements() {
     let set = sculpts(&arm, &plain, poses);
     let learnt = fit(&arm, &stack, &set, exact()).unwrap();
     assert!(off(&learnt, &set) < 1e-9);
-    let Some(Correction::PoseSpace(model)) = learnt.deformer.correction() else { panic!("no pose space") };
+    let Some(Correction::PoseSpace(model)) = learnt.deformer.corrections().last() else { panic!("no pose space") };
     let mut values = vec![0.0; model.kernel.values()];
     for (s, transforms) in poses.iter().enumerate() {
         model.kernel.evaluate(transforms, &mut Default::default(), &mut values, |k| k);
@@ -159,7 +159,7 @@ fn a_singular_pose_meets_its_sculpt() {
     }
     let set = ExampleSet::new("twist".into(), set, &arm.rig).unwrap();
     let learnt = fit(&arm, &stack, &set, exact()).unwrap();
-    let Some(Correction::PoseSpace(model)) = learnt.deformer.correction() else { panic!("no pose space") };
+    let Some(Correction::PoseSpace(model)) = learnt.deformer.corrections().last() else { panic!("no pose space") };
     assert!(!model.remainders.vertices.is_empty(), "the pose is singular");
     // The interpolation keeps 1e-9 of remainders of a metre, over a kernel value of a tenth.
     assert!(off(&learnt, &set) < 1e-7, "{:e}", off(&learnt, &set));
@@ -207,7 +207,7 @@ fn a_vertex_without_displacements_keeps_its_remainder() {
     example.positions.iter_mut().for_each(|x| x.z += 0.02);
     let set = ExampleSet::new("flat".into(), vec![example], &arm.rig).unwrap();
     let learnt = fit(&arm, &stack, &set, exact()).unwrap();
-    let Some(Correction::PoseSpace(model)) = learnt.deformer.correction() else { panic!("no pose space") };
+    let Some(Correction::PoseSpace(model)) = learnt.deformer.corrections().last() else { panic!("no pose space") };
     assert!((0..n).all(|v| model.remainders.vertices.binary_search(&(v as u32)).is_ok()));
 }
 
@@ -250,7 +250,7 @@ fn a_stack_of_rigid_binding_needs_no_remainders() {
     let poses: Vec<_> = poses(&arm, 4).iter().map(|pose| pose.moved(turned)).collect();
     let set = sculpts(&arm, &stack, &poses);
     let learnt = fit(&arm, &stack, &set, exact()).unwrap();
-    let Some(Correction::PoseSpace(model)) = learnt.deformer.correction() else { panic!("no pose space") };
+    let Some(Correction::PoseSpace(model)) = learnt.deformer.corrections().last() else { panic!("no pose space") };
     assert!(model.remainders.vertices.is_empty());
     assert!(matches!(learnt.deformer.base(), Base::Stack(..)));
     assert!(off(&learnt, &set) < 1e-9);

@@ -95,7 +95,12 @@ impl Arrays {
             extras: vec![],
             rest: vec![],
         };
-        let radii = model.correction().map_or(&[][..], BakedCorrection::radii);
+        let correction = match model.corrections() {
+            [] => None,
+            [correction] => Some(correction),
+            _ => return Err(Unsupported::Corrections.into()),
+        };
+        let radii = correction.map_or(&[][..], BakedCorrection::radii);
         if !radii.is_empty() {
             counts("radii", radii.len(), vertices)?;
         }
@@ -103,7 +108,7 @@ impl Arrays {
         made.rest = model.rest().iter().enumerate().map(|(v, p)| p.extend(radius(v))).collect();
         made.header.stride = 1;
         let weights = made.add_base(model.base(), bones)?;
-        match model.correction() {
+        match correction {
             None => {
                 if let Some(normals) = normals {
                     counts("normals at rest", normals.len(), vertices)?;

@@ -28,7 +28,8 @@ pub(crate) fn write(pose: &PoseData, header: &Header, out: &mut [[f32; 4]]) {
         );
     }
     match pose.correction {
-        CorrectionData::None => {}
+        // A model of several corrections was refused when its arrays were made.
+        CorrectionData::None | CorrectionData::Several => {}
         CorrectionData::Enveloping { turns, features } => {
             put(header.turns, &mut turns.iter().flat_map(rows));
             put(header.features, &mut fours(features.as_flattened()));

@@ -21,6 +21,8 @@ const LONGEST_HEADER: u64 = 100_000_000;
 #[derive(Default)]
 pub(crate) struct Tensors<'a> {
     list: Vec<Tensor<'a>>,
+    /// What the names begin with.
+    prefix: String,
 }
 
 struct Tensor<'a> {
@@ -32,6 +34,11 @@ struct Tensor<'a> {
 }
 
 impl<'a> Tensors<'a> {
+    /// Lets the names of what follows begin with `prefix`.
+    pub(crate) fn begin(&mut self, prefix: String) {
+        self.prefix = prefix;
+    }
+
     pub(crate) fn f64(&mut self, name: &str, shape: &[usize], data: impl IntoIterator<Item = f64> + 'a) {
         self.push(name, Dtype::F64, shape, data, f64::to_le_bytes);
     }
@@ -76,7 +83,7 @@ impl<'a> Tensors<'a> {
             out.write_all(&buffer)?;
             Ok(length + buffer.len() as u64)
         };
-        self.list.push(Tensor { name: name.into(), dtype, shape: shape.to_vec(), write: Box::new(write) });
+        self.list.push(Tensor { name: format!("{}{name}", self.prefix), dtype, shape: shape.to_vec(), write: Box::new(write) });
     }
 
     /// Writes a file with the text `json` under the name `key` in its header.
@@ -127,6 +134,8 @@ pub(crate) struct Reader<'a> {
     /// Where the arrays start.
     start: u64,
     source: RefCell<&'a mut dyn Source>,
+    /// What the names begin with.
+    prefix: RefCell<String>,
 }
 
 impl<'a> Reader<'a> {
@@ -151,7 +160,7 @@ impl<'a> Reader<'a> {
         if promised != held {
             return Err(format!("its arrays promise {promised} bytes; the file has {held}"));
         }
-        Ok(Self { metadata, start: 8 + header_length, source: RefCell::new(source) })
+        Ok(Self { metadata, start: 8 + header_length, source: RefCell::new(source), prefix: RefCell::default() })
     }
 
     /// A text of the header.
@@ -159,8 +168,17 @@ impl<'a> Reader<'a> {
         self.metadata.metadata().as_ref()?.get(key).map(String::as_str)
     }
 
+    /// Lets the names of what is asked for begin with `prefix`.
+    pub(crate) fn begin(&self, prefix: String) {
+        self.prefix.replace(prefix);
+    }
+
+    fn name(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix.borrow())
+    }
+
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.metadata.info(name).is_some()
+        self.metadata.info(&self.name(name)).is_some()
     }
 
     /// The numbers of an array of `columns` a row.
@@ -171,6 +189,7 @@ impl<'a> Reader<'a> {
         columns: usize,
         number: fn([u8; N]) -> T,
     ) -> Result<Vec<T>, ReadError> {
+        let name = &self.name(name);
         let info = self.metadata.info(name).ok_or_else(|| damaged(format!("array \"{name}\" is missing")))?;
         // No bytes at all may come with any number of columns, so their product need not fit.
         let found = info.shape.iter().skip(1).try_fold(1usize, |all, &n| all.checked_mul(n));

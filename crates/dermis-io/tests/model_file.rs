@@ -78,7 +78,7 @@ fn every_kind_of_model_comes_back_bit_for_bit() {
                 assert_eq!(back.training(), written.training(), "{context}");
                 assert_eq!(base_name(back.baked().base()), base, "{context}");
                 assert_eq!(skin(&back), skin(&written), "{context}");
-                let pairs = |m: &ModelFile| match m.baked().correction() {
+                let pairs = |m: &ModelFile| match m.baked().corrections().last() {
                     Some(BakedCorrection::Enveloping(c)) => Some(c.shared.pairs.clone()),
                     _ => None,
                 };
@@ -126,7 +126,7 @@ fn a_joint_model_comes_back_bit_for_bit() {
                 assert_eq!((back.rig(), &back.header), (written.rig(), &written.header), "{context}");
                 assert_eq!(skin(&back), skin(&written), "{context}");
                 assert!(skin(&back) != skin(&model(base, None, guard)), "{context}: the correction does something");
-                let joints = |m: &ModelFile| match m.baked().correction() {
+                let joints = |m: &ModelFile| match m.baked().corrections().last() {
                     Some(BakedCorrection::Joints(c)) => (c.model.joints.clone(), c.model.weld.clone(), c.model.frame),
                     _ => panic!("{context}: no joint model"),
                 };

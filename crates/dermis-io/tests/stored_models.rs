@@ -56,7 +56,7 @@ fn a_joint_model_of_version_2_stays_readable() {
     assert_eq!(model.header.method, "joint");
     assert_eq!(model.rig().name(), "tiny");
     assert_eq!(fingerprint(model.rig().mesh(), model.rig().skeleton()), own["fingerprint"].as_str().unwrap());
-    let Some(BakedCorrection::Joints(joints)) = model.baked().correction() else { panic!("no joint model") };
+    let Some(BakedCorrection::Joints(joints)) = model.baked().corrections().last() else { panic!("no joint model") };
     assert_eq!((joints.model.frame, joints.model.sigma, joints.model.length), (CorrectionFrame::Anchor, 1.4, 0.8));
     assert_eq!(joints.model.joints.iter().map(|j| j.inducing.len()).collect::<Vec<_>>(), [3, 5]);
     assert_eq!(joints.model.weld.frozen().map(|b| b.get()).collect::<Vec<_>>(), [2]);
@@ -175,7 +175,7 @@ fn models_of_version_5_stay_readable() {
         stays_readable(5, kind, bytes, printed);
     }
     let shapes = read(include_bytes!("data/version_5_shapes.dermis")).unwrap();
-    let Some(BakedCorrection::Shapes(shapes)) = shapes.baked().correction() else { panic!("no shapes") };
+    let Some(BakedCorrection::Shapes(shapes)) = shapes.baked().corrections().last() else { panic!("no shapes") };
     assert!(shapes.model.names.is_empty() && shapes.model.clamp.is_none());
 }
 
@@ -188,7 +188,7 @@ fn models_of_version_6_stay_readable() {
         stays_readable(6, kind, bytes, printed);
     }
     let shapes = read(include_bytes!("data/version_6_named_shapes.dermis")).unwrap();
-    let Some(BakedCorrection::Shapes(shapes)) = shapes.baked().correction() else { panic!("no shapes") };
+    let Some(BakedCorrection::Shapes(shapes)) = shapes.baked().corrections().last() else { panic!("no shapes") };
     assert!(shapes.model.names == ["a", "b", "c"] && shapes.model.clamp == Some([0.0, 1.0]));
 }
 
@@ -216,7 +216,7 @@ fn models_of_version_8_stay_readable() {
         stays_readable(8, kind, bytes, printed);
     }
     let shapes = read(include_bytes!("data/version_8_named_shapes.dermis")).unwrap();
-    let Some(BakedCorrection::Shapes(shapes)) = shapes.baked().correction() else { panic!("no shapes") };
+    let Some(BakedCorrection::Shapes(shapes)) = shapes.baked().corrections().last() else { panic!("no shapes") };
     assert!(shapes.model.windows.is_empty());
 }
 
@@ -229,7 +229,7 @@ fn models_of_version_9_stay_readable() {
         stays_readable(9, kind, bytes, printed);
     }
     let joints = read(include_bytes!("data/version_9_joints.dermis")).unwrap();
-    let Some(BakedCorrection::Joints(joints)) = joints.baked().correction() else { panic!("no joint model") };
+    let Some(BakedCorrection::Joints(joints)) = joints.baked().corrections().last() else { panic!("no joint model") };
     assert!(joints.model.layer.is_none());
     // A change of the format needs files of the version that it ends, and a test as this one.
     assert_eq!(VERSION, 10);
@@ -257,7 +257,7 @@ fn base(model: &ModelFile) -> std::mem::Discriminant<BakedBase> {
 }
 
 fn correction(model: &ModelFile) -> Option<std::mem::Discriminant<BakedCorrection>> {
-    model.baked().correction().map(std::mem::discriminant)
+    model.baked().corrections().last().map(std::mem::discriminant)
 }
 
 /// What a model file says of itself.

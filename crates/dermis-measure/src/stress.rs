@@ -81,7 +81,8 @@ pub struct Level {
 pub fn stress(model: &RiggedDeformer, poses: usize, seed: u64, progress: Progress<'_>) -> Result<Stress, MeasureError> {
     let skeleton = model.rig().skeleton();
     let (rest, length) = (&model.rig().mesh().positions, model.rig().mesh().diagonal());
-    let radii = model.baked().correction().map_or(&[][..], |c| c.radii());
+    let bounds = model.baked().bounds();
+    let radii = bounds.as_deref().unwrap_or_default();
     let alone = model.baked().clone().without_correction();
     let given = model.baked().needs_given().then_some(rest.as_slice());
     let (mut corrected, mut base) = (WideRunner::new(model.baked()), WideRunner::new(&alone));
@@ -99,9 +100,9 @@ pub fn stress(model: &RiggedDeformer, poses: usize, seed: u64, progress: Progres
         levels.push(tally.finish(degrees));
     }
     Ok(Stress {
-        bound: match model.baked().correction() {
-            None => Bound::NoCorrection,
-            Some(correction) if correction.radii().is_empty() => Bound::NoGuard,
+        bound: match bounds {
+            _ if model.baked().corrections().is_empty() => Bound::NoCorrection,
+            None => Bound::NoGuard,
             Some(_) => Bound::Ball,
         },
         largest_radius: radii.iter().fold(0.0, |most, &r| most.max(f64::from(r))),

@@ -9,7 +9,7 @@ use crate::rig::Rig;
 use crate::work::work;
 use dermis::Method;
 use dermis::internals::files::load::FileNote;
-use dermis::internals::fitting::method::MapSource;
+use dermis::internals::fitting::method::{BaseChoice, MapSource};
 use dermis::internals::rig::{ExampleSet, Influences};
 use dermis::internals::workflow::recipe::{Beside, FitExamples, FitOutcome, FitRecipe, HeldFit, Input};
 use pyo3::prelude::*;
@@ -57,7 +57,7 @@ impl FitResult {
 
 /// Fits a model to examples that are held, and scores it. `method` is JSON.
 #[pyfunction]
-#[pyo3(name = "_fit", signature = (rig, examples, hold_out, method, folds, maps, progress))]
+#[pyo3(name = "_fit", signature = (rig, examples, hold_out, method, folds, maps, base, progress))]
 pub fn fit(
     py: Python<'_>,
     rig: &Rig,
@@ -66,6 +66,7 @@ pub fn fit(
     method: &str,
     folds: usize,
     maps: Option<&Bound<'_, PyAny>>,
+    base: Option<&Model>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<FitResult> {
     examples.of_rig("examples", &rig.inner)?;
@@ -78,15 +79,22 @@ pub fn fit(
             "choose a method that takes maps, such as dermis.Mwe(maps=\"table\")",
         ));
     }
-    // The recipe would need a file of maps.
-    let recipe = recipe_of(rig, examples, hold_out, &method, folds).filter(|_| maps.is_none());
+    if base.is_some() != (method.base() == Some(BaseChoice::Model)) {
+        return Err(hinted(
+            format!("{method} with these settings corrects another base, or base is missing"),
+            "say both: dermis.fit(..., method=dermis.Mwe(base=\"model\"), base=model)",
+        ));
+    }
+    let model = base.map(|base| base.inner.as_file().model.clone());
+    // The recipe would need a file of maps or of a model.
+    let recipe = recipe_of(rig, examples, hold_out, &method, folds).filter(|_| maps.is_none() && model.is_none());
     let recipe =
         recipe.map(|(recipe, files)| recipe.stamped(&files)).transpose().map_err(|found| of_library(&found))?;
     let rig = Arc::clone(&rig.inner);
     let set = |examples: &Examples| -> ExampleSet { (**examples.inner).clone() };
     let (train, held_out) = (set(examples), hold_out.map(set));
     let outcome = work(py, progress, move |watch| {
-        let beside = Beside { maps, ..Beside::default() };
+        let beside = Beside { maps, model, ..Beside::default() };
         let fit = HeldFit { held_out, folds, beside, ..HeldFit::new(rig.as_loaded(), train, &method) };
         watch.plan(&fit.steps());
         fit.run(watch, |fitted| {

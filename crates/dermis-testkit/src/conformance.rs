@@ -223,7 +223,7 @@ fn cases(
     let most = tree.weights().rows().map(<[_]>::len).max().unwrap_or(0);
     let of_rig = format!("{vertices} vertices with up to {most} influences");
     let case = |(name, deformer): (String, Deformer)| {
-        let near_only = deformer.correction().is_some_and(reads_world);
+        let near_only = deformer.corrections().iter().any(reads_world);
         let kept = || (0..all.len()).filter(|&at| keep(at) && !(near_only && at >= first_far));
         let mut case = Case {
             name: format!("{name}, {of_rig}"),

@@ -18,7 +18,7 @@ impl Path for Rounded {
     }
 
     fn supports(&self, model: &Deformer, _: Wanted) -> bool {
-        !matches!(model.correction(), Some(Correction::Joints(_)))
+        !matches!(model.corrections().last(), Some(Correction::Joints(_)))
     }
 
     fn evaluate(&mut self, case: &Case, wanted: Wanted) -> Option<Skins> {
@@ -42,7 +42,7 @@ impl Path for Rounded {
             skins.normals.push(normals);
         }
         (self.0)(case, &mut skins);
-        Some(skins).filter(|_| !matches!(case.deformer.correction(), Some(Correction::Joints(_))))
+        Some(skins).filter(|_| !matches!(case.deformer.corrections().last(), Some(Correction::Joints(_))))
     }
 }
 
@@ -60,12 +60,12 @@ fn the_reference_itself_passes_and_every_kind_of_model_occurs() {
         assert_eq!(report.normals > 20 * report.models, wanted != Wanted::Positions);
     }
     let has = |wanted: fn(&Deformer) -> bool| suite.cases().iter().any(|case| wanted(&case.deformer));
-    assert!(has(|model| matches!(model.base(), Base::RotationalRegression(_)) && model.correction().is_none()));
+    assert!(has(|model| matches!(model.base(), Base::RotationalRegression(_)) && model.corrections().is_empty()));
     assert!(has(
-        |model| matches!(model.base(), Base::Given) && matches!(model.correction(), Some(Correction::PoseSpace(_)))
+        |model| matches!(model.base(), Base::Given) && matches!(model.corrections().last(), Some(Correction::PoseSpace(_)))
     ));
     assert!(has(
-        |model| matches!(model.base(), Base::Rest) && matches!(model.correction(), Some(Correction::Shapes(_)))
+        |model| matches!(model.base(), Base::Rest) && matches!(model.corrections().last(), Some(Correction::Shapes(_)))
     ));
 }
 
@@ -73,7 +73,7 @@ fn the_reference_itself_passes_and_every_kind_of_model_occurs() {
 #[test]
 fn corrections_move_their_models() {
     let suite = Suite::new(&[Tree::new(13, 67, 3)]);
-    for case in suite.cases().iter().filter(|case| case.deformer.correction().is_some()) {
+    for case in suite.cases().iter().filter(|case| !case.deformer.corrections().is_empty()) {
         let (mut whole, mut plain) = (case.deformer.clone(), case.deformer.clone().without_correction());
         for (pose, given) in case.poses.iter().zip(&case.given).skip(1) {
             let given: Vec<DVec3> = given.iter().map(|p| p.as_dvec3()).collect();

@@ -28,7 +28,7 @@ fn changed(model: &ModelFile, change: impl FnOnce(&mut BakedEnveloping)) -> Mode
         BakedCorrection::Enveloping(correction) => change(correction),
         _ => panic!("another correction"),
     };
-    assert!(model.baked().correction().is_some());
+    assert!(!model.baked().corrections().is_empty());
     let baked = model.baked().clone().edited(change).unwrap();
     ModelFile { model: model.model.clone().with_baked(baked).unwrap(), ..model.clone() }
 }
@@ -45,7 +45,7 @@ fn a_guarded_model_is_within_its_balls_and_not_within_smaller_ones() {
     assert!(wild.held > 0.0 && wild.limited > 0.1 && wild.largest <= 1.000_001 * stressed.largest_radius);
     assert!(0.0 < wild.p99 && wild.p99 <= wild.largest);
 
-    let half: Vec<f32> = model.baked().correction().unwrap().radii().iter().map(|r| 0.5 * r).collect();
+    let half: Vec<f32> = model.baked().corrections().last().unwrap().radii().iter().map(|r| 0.5 * r).collect();
     let mut tally = Tally::new(&half, stressed.diagonal);
     let alone = model.baked().clone().without_correction();
     let (mut corrected, mut base) = (WideRunner::new(model.baked()), WideRunner::new(&alone));

@@ -207,7 +207,7 @@ pub fn drive_joints<'a>(
 
 /// What a model remembers, if it does.
 fn remembered(model: &RiggedDeformer) -> Option<(&CompiledShapes, &BakedLayer)> {
-    let Some(BakedCorrection::Joints(joints)) = model.baked().correction() else { return None };
+    let [BakedCorrection::Joints(joints)] = model.baked().corrections() else { return None };
     Some((joints.model.layer.as_ref()?, &joints.layer))
 }
 
@@ -227,7 +227,7 @@ fn compile(
     progress: Progress<'_>,
 ) -> Result<Compiled, CompileError> {
     let rig = model.rig();
-    let Some(BakedCorrection::Joints(joints)) = model.baked().correction() else {
+    let [BakedCorrection::Joints(joints)] = model.baked().corrections() else {
         return Err(CompileError::NoJointModel);
     };
     if model.baked().needs_given() {

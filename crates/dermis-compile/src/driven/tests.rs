@@ -51,7 +51,7 @@ fn arm_model(frame: CorrectionFrame, frozen: bool) -> (Arm, RiggedDeformer) {
 }
 
 fn joints(model: &RiggedDeformer) -> &BakedJoints {
-    match model.baked().correction() {
+    match model.baked().corrections().last() {
         Some(BakedCorrection::Joints(joints)) => joints,
         _ => panic!("another correction"),
     }
@@ -70,7 +70,7 @@ fn a_model_that_precedes_skinning_is_delivered_as_it_is() {
     (changed.limits, changed.radii) = (vec![], vec![]);
     changed.model.joints.iter_mut().for_each(|joint| joint.limit = f64::INFINITY);
     let correction = Some(BakedCorrection::Joints(Box::new(changed)));
-    let baked = model.baked().clone().with_correction(correction).unwrap();
+    let baked = model.baked().clone().with_corrections(correction).unwrap();
     model = model.with_baked(baked).unwrap();
     let Compiled { linear, made, .. } = compiled(&model, None);
     let changed = joints(&model);

@@ -53,9 +53,9 @@ pub(super) fn deliver(
     }
     let kernels = settings.kernels.unwrap_or(PoseSpaceSettings::KERNELS);
     proceed(progress, 0, 1)?;
-    let space = match model.baked().correction() {
-        Some(BakedCorrection::PoseSpace(space)) => space.widened(),
-        Some(BakedCorrection::Shapes(shapes)) => {
+    let space = match model.baked().corrections() {
+        [BakedCorrection::PoseSpace(space)] => space.widened(),
+        [BakedCorrection::Shapes(shapes)] => {
             let shapes = shapes.widened();
             let correctives = shapes.clamp.is_some();
             enough(settings, correctives)?;

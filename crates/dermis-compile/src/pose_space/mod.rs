@@ -142,14 +142,14 @@ pub struct PoseSpaceReport {
 
 /// Whether the correction of a model is a pose space.
 pub fn is_pose_space(model: &RiggedDeformer) -> bool {
-    matches!(model.baked().correction(), Some(BakedCorrection::PoseSpace(_) | BakedCorrection::Shapes(_)))
+    matches!(model.baked().corrections(), [BakedCorrection::PoseSpace(_) | BakedCorrection::Shapes(_)])
 }
 
 /// Why shapes that act before skinning cannot hold a model's pose space, if they cannot.
 pub fn refusal(model: &RiggedDeformer) -> Option<Refusal> {
-    let carrier = match model.baked().correction() {
-        Some(BakedCorrection::PoseSpace(c)) => &c.carrier,
-        Some(BakedCorrection::Shapes(c)) => &c.model.carrier,
+    let carrier = match model.baked().corrections() {
+        [BakedCorrection::PoseSpace(c)] => &c.carrier,
+        [BakedCorrection::Shapes(c)] => &c.model.carrier,
         _ => return Some(Refusal::NoPoseSpace),
     };
     match (model.baked().base(), carrier) {

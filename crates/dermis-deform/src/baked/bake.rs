@@ -1,4 +1,4 @@
-//! Baking: the one place where `f64` becomes `f32`, and the way back for fits that start from a model.
+//! Baking: the one place where `f64` becomes `f32`.
 
 use super::bases::{BakedBase, BakedDeltaMush, NO_ANCHOR, Weights};
 use super::corrections::{
@@ -23,7 +23,7 @@ impl Deformer {
         Baked::unchecked(
             rest,
             BakedBase::of(self.base(), self.rest()),
-            self.correction().map(BakedCorrection::of),
+            self.corrections().iter().map(BakedCorrection::of).collect(),
             self.bones(),
         )
     }
@@ -32,19 +32,21 @@ impl Deformer {
     /// largest of its arrays, are never held in both precisions.
     pub fn into_baked(self) -> Baked {
         let bones = self.bones();
-        let (rest, base, mut correction) = self.into_parts();
-        let coefficients = match &mut correction {
-            Some(Correction::Enveloping(correction)) => take(&mut correction.coefficients),
-            _ => Vec::new(),
-        };
+        let (rest, base, corrections) = self.into_parts();
         let narrow = rest.iter().map(|p| p.as_vec3()).collect();
-        let mut baked =
-            Baked::unchecked(narrow, BakedBase::of(&base, &rest), correction.as_ref().map(BakedCorrection::of), bones);
-        drop((rest, base, correction));
-        if let Some(BakedCorrection::Enveloping(correction)) = &mut baked.correction {
-            correction.coefficients = Coefficients::Single(rounded(coefficients));
-        }
-        baked
+        let baked = corrections.into_iter().map(|mut correction| {
+            let coefficients = match &mut correction {
+                Correction::Enveloping(correction) => take(&mut correction.coefficients),
+                _ => Vec::new(),
+            };
+            let mut baked = BakedCorrection::of(&correction);
+            drop(correction);
+            if let BakedCorrection::Enveloping(correction) = &mut baked {
+                correction.coefficients = Coefficients::Single(rounded(coefficients));
+            }
+            baked
+        });
+        Baked::unchecked(narrow, BakedBase::of(&base, &rest), baked.collect(), bones)
     }
 }
 
@@ -182,23 +184,6 @@ impl BakedPoseSpace {
             radii: correction.radii.iter().map(|&r| r as f32).collect(),
         }
     }
-
-    /// The same in `f64`, for fits that start from a model.
-    pub fn widened(&self) -> PoseSpace {
-        let r = &self.remainders;
-        PoseSpace {
-            kernel: self.kernel.clone(),
-            carrier: self.carrier.clone(),
-            groups: self.groups.clone(),
-            weights: self.weights.map(|w| w.as_dvec3()),
-            remainders: Remainders {
-                vertices: r.vertices.clone(),
-                bones: r.bones.clone(),
-                weights: r.weights.map(|w| w.as_dvec3()),
-            },
-            radii: self.radii.iter().map(|&r| f64::from(r)).collect(),
-        }
-    }
 }
 
 impl BakedShapes {
@@ -209,15 +194,6 @@ impl BakedShapes {
             model: CompiledShapes { displacements: vec![], radii: vec![], ..correction.clone() },
             displacements,
             radii,
-        }
-    }
-
-    /// The same in `f64`, for fits that start from a model.
-    pub fn widened(&self) -> CompiledShapes {
-        CompiledShapes {
-            displacements: self.displacements.iter().map(|u| u.as_dvec3()).collect(),
-            radii: self.radii.iter().map(|&r| f64::from(r)).collect(),
-            ..self.model.clone()
         }
     }
 }

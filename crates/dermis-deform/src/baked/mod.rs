@@ -19,6 +19,7 @@ mod model;
 mod pass;
 mod pose;
 mod scratch;
+mod widen;
 
 pub use bases::{BakedBase, BakedDeltaMush, NO_ANCHOR, Weights};
 pub use corrections::{

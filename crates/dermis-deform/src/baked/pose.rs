@@ -31,6 +31,8 @@ pub struct PoseData<'a> {
 pub enum CorrectionData<'a> {
     /// No correction.
     None,
+    /// Corrections one after another, which only [`Baked::evaluate`] computes.
+    Several,
     /// Multi-weight enveloping.
     Enveloping {
         /// The linear parts of M_k.
@@ -93,42 +95,41 @@ impl Baked {
                 });
             });
         }
-        let mut guarded = Guarded::default();
-        if let Some(correction) = &self.correction {
-            (guarded.limited, guarded.features) =
-                correction.prepare(transforms, middle, &scratch.base, &mut scratch.correction);
-        }
-        if matches!(self.correction, Some(BakedCorrection::Enveloping(_))) {
-            let twelve = |f: &[f64; 12]| f.map(|x| x as f32);
-            scratch.leaving.features.extend(scratch.correction.enveloping.features.features.iter().map(twelve));
-        }
-        if let Some(BakedCorrection::Joints(_)) = &self.correction {
-            scratch.leaving.z.extend(scratch.correction.joints.by_fours());
+        let guarded = self.prepare_corrections(transforms, middle, scratch);
+        match (&self.corrections[..], &scratch.corrections[..]) {
+            ([BakedCorrection::Enveloping(_)], [correction, ..]) => {
+                let twelve = |f: &[f64; 12]| f.map(|x| x as f32);
+                scratch.leaving.features.extend(correction.enveloping.features.features.iter().map(twelve));
+            }
+            ([BakedCorrection::Joints(_)], [correction, ..]) => {
+                scratch.leaving.z.extend(correction.joints.by_fours());
+            }
+            _ => {}
         }
         let scratch = &*scratch;
-        let correction = &scratch.correction;
         Ok(PoseData {
             middle: if self.base.stays_in_place() { Vec3::ZERO } else { middle.as_vec3() },
             rows: &scratch.leaving.rows,
             quaternions: &scratch.leaving.quaternions,
-            correction: match &self.correction {
-                None => CorrectionData::None,
-                Some(BakedCorrection::Enveloping(_)) => CorrectionData::Enveloping {
-                    turns: &correction.enveloping.turns,
+            correction: match (&self.corrections[..], &scratch.corrections[..]) {
+                ([], _) | (_, []) => CorrectionData::None,
+                ([BakedCorrection::Enveloping(_)], [scratch_of, ..]) => CorrectionData::Enveloping {
+                    turns: &scratch_of.enveloping.turns,
                     features: &scratch.leaving.features,
                 },
-                Some(BakedCorrection::Joints(_)) => {
-                    let JointsScratch { bones, turns, quaternions, shapes, reaches, .. } = &correction.joints;
+                ([BakedCorrection::Joints(_)], [scratch_of, ..]) => {
+                    let JointsScratch { bones, turns, quaternions, shapes, reaches, .. } = &scratch_of.joints;
                     CorrectionData::Joints { bones, turns, quaternions, z: &scratch.leaving.z, shapes, reaches }
                 }
-                Some(BakedCorrection::PoseSpace(_)) => {
-                    let scratch = &correction.pose_space;
+                ([BakedCorrection::PoseSpace(_)], [scratch_of, ..]) => {
+                    let scratch = &scratch_of.pose_space;
                     CorrectionData::Values { turns: &scratch.turns, values: &scratch.values }
                 }
-                Some(BakedCorrection::Shapes(_)) => {
-                    let scratch = &correction.shapes;
+                ([BakedCorrection::Shapes(_)], [scratch_of, ..]) => {
+                    let scratch = &scratch_of.shapes;
                     CorrectionData::Values { turns: &scratch.turns, values: &scratch.weights }
                 }
+                ([_, _, ..], _) => CorrectionData::Several,
             },
             guarded,
         })
@@ -143,7 +144,7 @@ impl Baked {
             BakedBase::Rest => BakedBase::Rest,
             _ => BakedBase::Rigid(vec![]),
         };
-        let correction = self.correction.as_ref().map(BakedCorrection::without_vertices);
-        Self { rest: vec![], base, correction, bones: self.bones, point: self.point }
+        let corrections = self.corrections.iter().map(BakedCorrection::without_vertices).collect();
+        Self { rest: vec![], base, corrections, bones: self.bones, point: self.point }
     }
 }

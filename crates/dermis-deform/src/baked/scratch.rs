@@ -9,7 +9,8 @@ use dermis_rig::glam::DVec3;
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     pub(super) base: BaseScratch,
-    pub(super) correction: CorrectionScratch,
+    /// Of each correction.
+    pub(super) corrections: Vec<CorrectionScratch>,
     /// Normals of faces.
     pub(super) faces: Vec<DVec3>,
     pub(super) leaving: Leaving,

@@ -195,7 +195,7 @@ impl Ways {
         });
         let fit = |method: &Method| Model::fit(method, &arm.rig, &examples);
         let learnt = by_example.fit(&FitInput::new(&arm.rig, &examples), &silent)?;
-        let Some(Correction::Shapes(shapes)) = learnt.deformer.correction().cloned() else {
+        let Some(Correction::Shapes(shapes)) = learnt.deformer.corrections().last().cloned() else {
             return Err(FigureError::Lacks { character: "arm".into(), what: "shapes".into() });
         };
         Ok(Self {

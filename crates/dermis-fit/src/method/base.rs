@@ -4,14 +4,15 @@ use super::mush::{Seen, best_steps};
 use super::{FitInput, MethodError};
 use dermis_deform::delta_mush::MOST_STEPS;
 use dermis_deform::{Base, DirectDeltaMush, DualQuaternions, StackPose};
-use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneTransforms, Rig};
+use dermis_deform::baked::{Baked, Scratch};
+use dermis_rig::glam::{DVec3, Vec3};
+use dermis_rig::{BoneTransforms, Example, Rig};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The deformer a correction is learnt over.
 ///
-/// In text: rigid, lbs, dqs, ddm, ddm:N, auto, rest, given, stack.
+/// In text: rigid, lbs, dqs, ddm, ddm:N, auto, rest, given, stack, model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum BaseChoice {
@@ -33,6 +34,8 @@ pub enum BaseChoice {
     Given,
     /// Deformers one after another, which are handed in beside the rig.
     Stack,
+    /// A model with its corrections, which is handed in beside the rig.
+    Model,
 }
 
 impl BaseChoice {
@@ -47,6 +50,7 @@ impl BaseChoice {
             Self::Rest => "rest",
             Self::Given => "given",
             Self::Stack => "stack",
+            Self::Model => "model",
         }
     }
 
@@ -76,6 +80,12 @@ impl BaseChoice {
                 let stack = input.stack.ok_or(MethodError::InputLacks { what: "the deformers of the stack" })?;
                 Base::Stack(Box::new(stack.clone()), StackPose::default())
             }
+            Self::Model => match input.beneath()?.baked().widened()?.into_parts().1 {
+                base @ (Base::Stack(..) | Base::Rest | Base::Given) => {
+                    return Err(MethodError::Beneath { why: format!("its own base, {}, cannot be run beneath another correction", named(&base)) });
+                }
+                base => base,
+            },
         })
     }
 
@@ -128,16 +138,26 @@ impl TryFrom<String> for BaseChoice {
             Self::Rest,
             Self::Given,
             Self::Stack,
+            Self::Model,
         ];
         let steps = || Some(Self::DirectDeltaMush(Some(text.strip_prefix("ddm:")?.parse().ok()?)));
         let found = named.into_iter().find(|base| base.name() == text).or_else(steps);
-        found.ok_or_else(|| format!("\"{text}\" is no base: rigid, lbs, dqs, ddm, ddm:N, auto, rest, given"))
+        found.ok_or_else(|| format!("\"{text}\" is no base: rigid, lbs, dqs, ddm, ddm:N, auto, rest, given, model:FILE"))
     }
 }
 
-/// Whether a base is a closed form per vertex, which need not be stored.
-pub(super) fn has_closed_form(base: &Base) -> bool {
-    matches!(base, Base::Rigid(_) | Base::Lbs(_) | Base::AnimationSpace(_) | Base::Rest)
+/// Whether what a correction is learnt over is a closed form per vertex, which need not be stored.
+pub(super) fn has_closed_form(base: &Base, input: &FitInput<'_>) -> bool {
+    input.model.is_none() && matches!(base, Base::Rigid(_) | Base::Lbs(_) | Base::AnimationSpace(_) | Base::Rest)
+}
+
+/// What a base that no correction may be learnt over is called.
+fn named(base: &Base) -> &'static str {
+    match base {
+        Base::Stack(..) => "deformers one after another",
+        Base::Rest => "the rest pose",
+        _ => "given positions",
+    }
 }
 
 /// The position of one vertex over a base with a closed form; at rest over any other.
@@ -151,8 +171,12 @@ pub(super) fn base_at(base: &Base, rig: &Rig, transforms: &BoneTransforms, v: us
     }
 }
 
-/// The base's positions in the training poses: computed, or as they were given.
+/// The positions in the training poses that a correction is learnt over: those of the base, computed or as they were given, or
+/// those of a model.
 pub(super) fn base_in_training(base: &mut Base, input: &FitInput<'_>) -> Result<Vec<Vec<DVec3>>, MethodError> {
+    if let Some(model) = input.model {
+        return model_positions(model.baked(), input);
+    }
     if !matches!(base, Base::Given) {
         return Ok(base_positions(base, input));
     }
@@ -175,4 +199,14 @@ fn base_positions(base: &mut Base, input: &FitInput<'_>) -> Vec<Vec<DVec3>> {
         skin
     };
     input.examples.examples().iter().map(|example| &example.transforms).map(skin).collect()
+}
+
+/// The positions of a model in the training poses, as it is delivered.
+fn model_positions(model: &Baked, input: &FitInput<'_>) -> Result<Vec<Vec<DVec3>>, MethodError> {
+    let (mut scratch, mut skin) = (Scratch::default(), vec![Vec3::ZERO; model.vertices()]);
+    let mut wide = |example: &Example| {
+        model.evaluate(&example.transforms, None, &mut scratch, &mut skin)?;
+        Ok(skin.iter().map(|p| p.as_dvec3()).collect())
+    };
+    input.examples.examples().iter().map(&mut wide).collect()
 }

@@ -43,6 +43,12 @@ pub enum MethodError {
         /// The method.
         method: &'static str,
     },
+    /// A model that no correction can be learnt over.
+    #[error("the base is a model that does not serve: {why}")]
+    Beneath {
+        /// Why not.
+        why: String,
+    },
     /// Examples that are not what they were when they were read before.
     #[error("the examples changed while they were read")]
     Changed,

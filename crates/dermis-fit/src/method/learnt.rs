@@ -31,12 +31,14 @@ pub struct FitInput<'a> {
     pub anchors: Option<&'a [String]>,
     /// Deformers one after another, made for the rig, for [`BaseChoice::Stack`].
     pub stack: Option<&'a Stack>,
+    /// A model of the rig, for [`BaseChoice::Model`].
+    pub model: Option<&'a RiggedDeformer>,
 }
 
 impl<'a> FitInput<'a> {
     /// A rig and examples, with nothing from elsewhere.
     pub fn new(rig: &'a Rig, examples: &'a ExampleSet) -> Self {
-        Self { rig, examples, base: None, maps: None, anchors: None, stack: None }
+        Self { rig, examples, base: None, maps: None, anchors: None, stack: None, model: None }
     }
 
     /// The rig's skinning weights.
@@ -48,6 +50,40 @@ impl<'a> FitInput<'a> {
     pub(super) fn bone(&self, name: &str) -> Result<BoneIndex, MethodError> {
         let missing = || MethodError::NoBone { rig: self.rig.name().to_owned(), bone: name.to_owned() };
         self.rig.skeleton().find(name).ok_or_else(missing)
+    }
+
+    /// The model that another correction is learnt over.
+    ///
+    /// # Errors
+    /// [`MethodError::InputLacks`] if there is none, [`MethodError::Beneath`] for a model of another rig.
+    pub(super) fn beneath(&self) -> Result<&'a RiggedDeformer, MethodError> {
+        let model = self.model.ok_or(MethodError::InputLacks { what: "the corrections of a model beneath" })?;
+        let (own, other) = (self.rig, model.rig());
+        let refused = |why: String| Err(MethodError::Beneath { why });
+        let (here, there) = (own.mesh().positions.len(), other.mesh().positions.len());
+        if here != there {
+            return refused(format!("it has {there} vertices, and the rig \"{}\" has {here}", own.name()));
+        }
+        if own.skeleton().names() != other.skeleton().names() {
+            return refused(format!("its bones are not those of the rig \"{}\"", own.name()));
+        }
+        let pairs = own.mesh().positions.iter().zip(&other.mesh().positions);
+        let apart = pairs.map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
+        if apart > SAME_REST * own.mesh().extent() {
+            return refused(format!("its rest mesh is up to {} m from that of the rig \"{}\"", short(apart), own.name()));
+        }
+        Ok(model)
+    }
+
+    /// A base with the corrections of the model beneath, if there is one, and another over them.
+    pub(super) fn deformer(&self, base: Base, correction: Option<Correction>) -> Result<Deformer, MethodError> {
+        let beneath = match self.model {
+            Some(model) => model.baked().widened()?.into_parts().2,
+            None => vec![],
+        };
+        let bare = Deformer::new(self.rig.mesh().positions.clone(), base, None)?;
+        let mut corrections = beneath.into_iter().chain(correction);
+        Ok(corrections.try_fold(bare, Deformer::followed_by)?)
     }
 
     pub(super) fn lacks(&self, what: Lack) -> MethodError {
@@ -66,6 +102,9 @@ impl<'a> FitInput<'a> {
     }
 }
 
+/// Rest meshes that are nearer, in extents of the character, are one.
+const SAME_REST: f64 = 1e-5;
+
 /// A fitted model, and what is known about it.
 #[derive(Clone, Debug)]
 pub struct Learnt {
@@ -77,6 +116,8 @@ pub struct Learnt {
     pub mirror: Option<Mirror>,
     /// How the coefficients are to be stored.
     pub coefficients: CoefficientPrecision,
+    /// The poses that the model beneath was learnt from.
+    pub beneath: Option<TrainingPoses>,
     /// What the fit found.
     pub report: FitReport,
     /// What leverages are computed from.
@@ -179,9 +220,15 @@ impl Learnt {
         report: FitReport,
         solved: SolvedBy,
     ) -> Result<Self, MethodError> {
-        let deformer = Deformer::new(input.rig.mesh().positions.clone(), base, correction)?;
-        let solved = Solved(solved);
-        Ok(Self { deformer, weights: None, mirror: None, coefficients: CoefficientPrecision::Single, report, solved })
+        Ok(Self {
+            deformer: input.deformer(base, correction)?,
+            weights: input.model.and_then(RiggedDeformer::fitted_weights).cloned(),
+            mirror: None,
+            coefficients: CoefficientPrecision::Single,
+            beneath: input.model.and_then(RiggedDeformer::training).cloned(),
+            report,
+            solved: Solved(solved),
+        })
     }
 
     /// Bakes the model and ties it to the rig it was fitted on.
@@ -197,11 +244,14 @@ impl Learnt {
         rig: &Rig,
         poses: &[BoneTransforms],
     ) -> Result<(RiggedDeformer, FitReport, Solved), MethodError> {
-        let Self { deformer, weights, coefficients, mut report, solved, .. } = self;
+        let Self { deformer, weights, coefficients, beneath, mut report, solved, .. } = self;
         let (bones, length) = (rig.skeleton().len(), rig.mesh().extent());
         let moving = weights.as_ref().or(rig.weights()).map_or(vec![true; bones], |w| moves_skin(rig.skeleton(), w));
         let poses: Vec<&BoneTransforms> = poses.iter().collect();
-        let training = TrainingPoses::new(rig.skeleton(), &moving, &poses, if length > 0.0 { length } else { 1.0 });
+        let mut training = TrainingPoses::new(rig.skeleton(), &moving, &poses, if length > 0.0 { length } else { 1.0 });
+        if let Some(beneath) = &beneath {
+            training = training.with(beneath);
+        }
         let mut baked = deformer.for_bones(bones)?.into_baked();
         if coefficients == CoefficientPrecision::Sixteen {
             let single = baked.clone();

@@ -390,6 +390,11 @@ impl Method {
     /// [`MethodError`]: settings that do not suit the rig or the examples, a fit that fails, cancellation.
     pub fn fit(&self, input: &FitInput<'_>, progress: Progress<'_>) -> Result<Learnt, MethodError> {
         self.check()?;
+        match (self.base(), input.model) {
+            (Some(BaseChoice::Model), _) => drop(input.beneath()?),
+            (_, Some(_)) => return Err(MethodError::Unused { setting: "the model", with: "over another base" }),
+            (_, None) => {}
+        }
         if self.base() == Some(BaseChoice::DirectDeltaMush(None)) {
             let shown = over_own_skin(input.rig, input.examples);
             let input = &FitInput { examples: shown.as_ref().unwrap_or(input.examples), ..*input };

@@ -284,7 +284,7 @@ impl MweMethod {
 
     /// Whether it can be fitted to sums.
     pub(super) fn streams(&self) -> bool {
-        self.base != BaseChoice::Given && !matches!(self.maps, MapSource::Examples(_))
+        !matches!(self.base, BaseChoice::Given | BaseChoice::Model) && !matches!(self.maps, MapSource::Examples(_))
     }
 
     pub(super) fn check(&self) -> Result<(), MethodError> {
@@ -325,7 +325,7 @@ impl MweMethod {
         let fit = |training: Training<'_>| {
             fit_mwe(&training, &maps, &settings, progress).map(|fitted| (fitted, touching_nothing(&training)))
         };
-        let (fitted, bare) = if has_closed_form(&base) {
+        let (fitted, bare) = if has_closed_form(&base, input) {
             let at = |transforms: &BoneTransforms, v: usize| base_at(&base, input.rig, transforms, v);
             fit(input.training(BasePoses::Computed(&at)))?
         } else {
@@ -355,7 +355,7 @@ impl MweMethod {
         let mut base = self.base.of(input)?;
         let settings = self.settings(input, input.examples.len(), input.examples.is_clip())?;
         let probes: Vec<&BoneTransforms> = unseen.examples().iter().map(|e| &e.transforms).collect();
-        let all = if has_closed_form(&base) {
+        let all = if has_closed_form(&base, input) {
             let at = |transforms: &BoneTransforms, v: usize| base_at(&base, input.rig, transforms, v);
             let training = input.training(BasePoses::Computed(&at));
             leverages(&training, &maps, &settings, report, &probes, LEVERAGE_VERTICES)?

@@ -55,7 +55,6 @@ impl<'a> RidgeSlider<'a> {
     /// # Errors
     /// [`MethodError::Deformer`] if it makes none, which the fit rules out.
     pub fn deformer(&self) -> Result<Deformer, MethodError> {
-        let correction = Some(self.resolver.model().correction.clone().into());
-        Ok(Deformer::new(self.input.rig.mesh().positions.clone(), self.base.clone(), correction)?)
+        self.input.deformer(self.base.clone(), Some(self.resolver.model().correction.clone().into()))
     }
 }

@@ -1,6 +1,6 @@
 //! Multi-weight enveloping in a model file.
 
-use super::{Reader, Stored, Tensors, damaged, positive, read_coefficients, write_coefficients};
+use super::{Reader, StoredCorrection, Tensors, damaged, positive, read_coefficients, write_coefficients};
 use crate::contents::ReadError;
 use dermis_deform::baked::{BakedEnveloping, NO_ANCHOR};
 use dermis_deform::enveloping::{Enveloping, EnvelopingForm, Pair};
@@ -31,7 +31,7 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedEnveloping, rig: &Rig) 
 }
 
 /// A correction from its arrays.
-pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &Stored, rows: &str) -> Result<BakedEnveloping, ReadError> {
+pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &StoredCorrection, rows: &str) -> Result<BakedEnveloping, ReadError> {
     let (vertices, bones) = (rig.mesh().positions.len(), rig.skeleton().len());
     let rows = match rows {
         "row" => EnvelopingForm::Row,

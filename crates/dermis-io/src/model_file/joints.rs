@@ -1,7 +1,7 @@
 //! Joint models in a model file.
 
 use super::pose_space::{StoredPoseSpace, read_layer, write_layer};
-use super::{Reader, Stored, Tensors, damaged, positive, read_coefficients, write_coefficients};
+use super::{Reader, StoredCorrection, Tensors, damaged, positive, read_coefficients, write_coefficients};
 use crate::contents::ReadError;
 use dermis_deform::baked::{BakedJoints, BakedSharedTerm, FreePart, padded};
 use dermis_deform::guard::{Link, Weld};
@@ -57,7 +57,7 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedJoints, rig: &Rig) -> S
 pub(super) fn read(
     r: &Reader<'_>,
     rig: &Rig,
-    stored: &Stored,
+    stored: &StoredCorrection,
     joints: &StoredJoints,
 ) -> Result<BakedJoints, ReadError> {
     let (vertices, bones) = (rig.mesh().positions.len(), rig.skeleton().len());

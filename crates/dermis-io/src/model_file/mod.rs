@@ -6,6 +6,9 @@
 //!
 //! The file holds the rig, so posing and exporting a model need no other file. The fingerprint ties the arrays to the rig.
 //!
+//! Arrays and header fields of the corrections that precede the last one have the same names within `corrections.N.`, and in the
+//! header's list `corrections`.
+//!
 //! A reader accepts every version up to its own, refuses newer ones by number, and ignores header fields that it does not
 //! know. From version 4 on the format changes only together with a migration test: `tests/stored_models.rs` reads files of
 //! every version and compares the skins that they evaluate to with those that their own program printed.
@@ -41,9 +44,10 @@ use std::io::{Cursor, Read, Seek, Write};
 /// channels of pose-space deformation; shapes; rotational regression. 4: coefficients of 16 bits. 5: a base of stacked deformers.
 /// 6: shapes with names and bounded weights. 7: a base of direct delta
 /// mush; features of enveloping seen from a point.
-/// 9: windows of shapes; joints of whose rotation a part is read. 10: joint models that remember sculpts.
+/// 9: windows of shapes; joints of whose rotation a part is read. 10: joint models that remember sculpts. 11: corrections one after
+/// another.
 /// Programs that know nothing of materials pass over the arrays and header fields that carry them.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 
 /// What a model file holds: a deformer with its rig, and where both come from.
 ///
@@ -138,6 +142,24 @@ struct Stored {
     /// The deformers of a base that is a stack, in metres, Y up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stack: Option<StackFile>,
+    /// The last correction.
+    #[serde(flatten)]
+    correction: StoredCorrection,
+    /// Those before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    corrections: Vec<StoredCorrection>,
+    #[serde(default)]
+    training_length: Option<f64>,
+    #[serde(default)]
+    parts: Vec<drawn::StoredPart>,
+    /// Whether drawn vertices come from corners of polygons.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    by_corner: bool,
+}
+
+/// A correction as stored.
+#[derive(Default, Serialize, Deserialize)]
+struct StoredCorrection {
     #[serde(default)]
     rows: Option<String>,
     /// What features of multi-weight enveloping are seen from; the origin if absent.
@@ -151,13 +173,11 @@ struct Stored {
     shapes: Option<pose_space::StoredPoseSpace>,
     #[serde(default)]
     length: Option<f64>,
-    #[serde(default)]
-    training_length: Option<f64>,
-    #[serde(default)]
-    parts: Vec<drawn::StoredPart>,
-    /// Whether drawn vertices come from corners of polygons.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    by_corner: bool,
+}
+
+/// What the arrays of a correction are called that others follow.
+fn prefix(at: usize) -> String {
+    format!("corrections.{at}.")
 }
 
 /// SHA-256 over what a model depends on: vertex count, triangles, bone names and their order, in hexadecimal.
@@ -282,16 +302,14 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
             "animation-space"
         }
     };
-    let (mut rows, mut origin, mut joints, mut pose_space, mut shapes) = (None, None, None, None, None);
-    match baked.correction() {
-        Some(BakedCorrection::Enveloping(c)) => {
-            rows = Some(enveloping::write(&mut t, c, rig));
-            origin = Some(c.shared.origin.to_array()).filter(|o| *o != [0.0; 3]);
+    let (mut corrections, mut correction) = (Vec::new(), StoredCorrection::default());
+    if let [before @ .., last] = baked.corrections() {
+        for (at, correction) in before.iter().enumerate() {
+            t.begin(prefix(at));
+            corrections.push(StoredCorrection::write(&mut t, correction, rig));
         }
-        Some(BakedCorrection::Joints(c)) => joints = Some(joints::write(&mut t, c, rig)),
-        Some(BakedCorrection::PoseSpace(c)) => pose_space = Some(pose_space::write(&mut t, c, rig)),
-        Some(BakedCorrection::Shapes(c)) => shapes = Some(pose_space::write_shapes(&mut t, c, rig)),
-        None => {}
+        t.begin(String::new());
+        correction = StoredCorrection::write(&mut t, last, rig);
     }
     if let Some(training) = model.training() {
         let joints = training.joints.iter().flat_map(|(p, b)| [p.get() as u32, b.get() as u32]);
@@ -310,12 +328,8 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
         unit: model.space.unit.clone(),
         base: base.into(),
         stack,
-        rows,
-        origin,
-        joints,
-        pose_space,
-        shapes,
-        length: baked.correction().map(BakedCorrection::length),
+        correction,
+        corrections,
         training_length: model.training().map(|t| t.length),
         parts: drawn::parts(rig.mesh()),
         by_corner: rig.mesh().render.as_ref().is_some_and(|render| render.by_corner),
@@ -377,14 +391,15 @@ pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<ModelFile,
         let base = BakedBase::RotationalRegression(Box::new(rotational_regression::read(&r, &rig)?));
         baked = baked.with_base(base).map_err(|e| damaged(e.to_string()))?;
     }
-    let enveloping = |rows| enveloping::read(&r, &rig, &stored, rows).map(|c| BakedCorrection::Enveloping(Box::new(c)));
-    let correction = match (&stored.joints, &stored.pose_space, &stored.shapes) {
-        (Some(joints), _, _) => Some(BakedCorrection::Joints(Box::new(joints::read(&r, &rig, &stored, joints)?))),
-        (None, Some(form), _) => Some(BakedCorrection::PoseSpace(Box::new(pose_space::read(&r, &rig, form)?))),
-        (None, None, Some(form)) => Some(BakedCorrection::Shapes(Box::new(pose_space::read_shapes(&r, &rig, form)?))),
-        (None, None, None) => stored.rows.as_deref().map(enveloping).transpose()?,
-    };
-    let baked = baked.with_correction(correction).and_then(|baked| baked.for_bones(rig.skeleton().len()));
+    let mut corrections = Vec::new();
+    for (at, correction) in stored.corrections.iter().enumerate() {
+        r.begin(prefix(at));
+        let read = correction.read(&r, &rig)?;
+        corrections.push(read.ok_or_else(|| damaged(format!("correction {at} has no form")))?);
+    }
+    r.begin(String::new());
+    corrections.extend(stored.correction.read(&r, &rig)?);
+    let baked = baked.with_corrections(corrections).and_then(|baked| baked.for_bones(rig.skeleton().len()));
     let baked = baked.map_err(|e| damaged(e.to_string()))?;
     let training = match stored.training_length {
         Some(length) if r.has("training.joints") => {
@@ -413,6 +428,34 @@ pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<ModelFile,
     }
     let model = RiggedDeformer::new(rig, weights, baked, training).map_err(|e| damaged(e.to_string()))?;
     Ok(ModelFile { model, space, header: stored.header })
+}
+
+impl StoredCorrection {
+    /// Writes the arrays of a correction.
+    fn write<'a>(t: &mut Tensors<'a>, correction: &'a BakedCorrection, rig: &Rig) -> Self {
+        let mut stored = Self { length: Some(correction.length()), ..Self::default() };
+        match correction {
+            BakedCorrection::Enveloping(c) => {
+                stored.rows = Some(enveloping::write(t, c, rig));
+                stored.origin = Some(c.shared.origin.to_array()).filter(|o| *o != [0.0; 3]);
+            }
+            BakedCorrection::Joints(c) => stored.joints = Some(joints::write(t, c, rig)),
+            BakedCorrection::PoseSpace(c) => stored.pose_space = Some(pose_space::write(t, c, rig)),
+            BakedCorrection::Shapes(c) => stored.shapes = Some(pose_space::write_shapes(t, c, rig)),
+        }
+        stored
+    }
+
+    /// The correction, if there is one.
+    fn read(&self, r: &Reader<'_>, rig: &Rig) -> Result<Option<BakedCorrection>, ReadError> {
+        let enveloping = |rows| enveloping::read(r, rig, self, rows).map(|c| BakedCorrection::Enveloping(Box::new(c)));
+        Ok(match (&self.joints, &self.pose_space, &self.shapes) {
+            (Some(joints), _, _) => Some(BakedCorrection::Joints(Box::new(joints::read(r, rig, self, joints)?))),
+            (None, Some(form), _) => Some(BakedCorrection::PoseSpace(Box::new(pose_space::read(r, rig, form)?))),
+            (None, None, Some(form)) => Some(BakedCorrection::Shapes(Box::new(pose_space::read_shapes(r, rig, form)?))),
+            (None, None, None) => self.rows.as_deref().map(enveloping).transpose()?,
+        })
+    }
 }
 
 fn positive(length: f64) -> bool {

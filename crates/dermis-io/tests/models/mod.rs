@@ -289,7 +289,7 @@ pub fn stacked_pose_space() -> ModelFile {
     let mut made = rich_pose_space();
     let base = Base::Stack(Box::new(stack(made.rig())), StackPose::default());
     let over = Deformer::new(made.rig().mesh().positions.clone(), base, None).unwrap().bake();
-    let baked = over.with_correction(made.baked().correction().cloned()).unwrap();
+    let baked = over.with_corrections(made.baked().corrections().last().cloned()).unwrap();
     made.model = made.model.with_baked(baked.for_bones(3).unwrap()).unwrap();
     made
 }
@@ -326,7 +326,7 @@ pub fn shapes(names: &[&str], clamp: Option<[f64; 2]>) -> ModelFile {
 /// Shapes with a window each, over the swing of one joint and the twist of another.
 fn windowed_shapes() -> ModelFile {
     let mut made = shapes(&["a", "b", "c"], Some([0.0, 1.0]));
-    let Some(BakedCorrection::Shapes(shapes)) = made.baked().correction() else { panic!("no shapes") };
+    let Some(BakedCorrection::Shapes(shapes)) = made.baked().corrections().last() else { panic!("no shapes") };
     let windows = [(0, vec![0.5]), (2, vec![0.0, 0.25]), (1, vec![1.0, 0.5])];
     let windows = windows.map(|(centre, relevance)| Window { centre, relevance }).to_vec();
     let mut correction = CompiledShapes { windows, ..shapes.widened() };
@@ -397,15 +397,15 @@ pub fn joint_model(base: &str, frame: CorrectionFrame, guard: Guard) -> ModelFil
 /// A joint model whose layer is the shapes with windows.
 fn remembering_joints() -> ModelFile {
     let shapes = windowed_shapes();
-    let Some(BakedCorrection::Shapes(shapes)) = shapes.baked().correction() else { panic!("no shapes") };
+    let Some(BakedCorrection::Shapes(shapes)) = shapes.baked().corrections().last() else { panic!("no shapes") };
     let layer = CompiledShapes { carrier: Carrier::World, radii: vec![], ..shapes.widened() };
     let mut made = joint_model("lbs", CorrectionFrame::Blend, Guard::On);
-    let Some(BakedCorrection::Joints(joints)) = made.baked().correction() else { panic!("no joint model") };
+    let Some(BakedCorrection::Joints(joints)) = made.baked().corrections().last() else { panic!("no joint model") };
     let mut joints = (**joints).clone();
     let displacements = layer.displacements.iter().map(|e| e.as_vec3()).collect();
     joints.layer = BakedLayer { terms: layer.terms.clone(), displacements };
     joints.model.layer = Some(layer.without_vertices());
-    let baked = made.baked().clone().with_correction(Some(BakedCorrection::Joints(Box::new(joints)))).unwrap();
+    let baked = made.baked().clone().with_corrections(Some(BakedCorrection::Joints(Box::new(joints)))).unwrap();
     made.model = made.model.with_baked(baked).unwrap();
     made
 }

@@ -165,6 +165,7 @@ def fit(
     method: Method | str | None = None,
     folds: int = 5,
     maps: ArrayLike | None = None,
+    base: Model | None = None,
     progress: Progress = None,
 ) -> Fit:
     """Learns a model from examples and measures its error on poses that it did not see.
@@ -184,6 +185,8 @@ def fit(
     maps : array_like, shape (V, B), optional
         Influence maps: which bones may move a vertex, and how strongly, 0 to 1. For methods whose `maps` setting is
         ``"table"``.
+    base : Model, optional
+        A model of the rig that is corrected further. For methods whose `base` setting is ``"model"``.
     progress : bool or callable, optional
         True shows a bar by tqdm, if it is installed. A callable gets (step, fraction of the whole).
 
@@ -198,4 +201,4 @@ def fit(
     """
     stored = json.dumps(method_of(method).to_dict())
     with watching(progress) as callback:
-        return Fit(_dermis._fit(rig, examples, hold_out, stored, folds, maps, callback))
+        return Fit(_dermis._fit(rig, examples, hold_out, stored, folds, maps, base, callback))

@@ -50,11 +50,11 @@ fn joint_model(arm: &Arm) -> ModelFile {
         ..JointMethod::default()
     };
     let mut file = learnt(arm, &Method::Joint(method));
-    let Some(BakedCorrection::Joints(joints)) = file.model.baked().correction() else { panic!("another correction") };
+    let Some(BakedCorrection::Joints(joints)) = file.model.baked().corrections().last() else { panic!("another correction") };
     let mut changed = joints.clone();
     changed.shared = Rows::by_row(changed.shared.len(), vec![]);
     (changed.limits, changed.radii) = (vec![], vec![]);
-    let baked = file.model.baked().clone().with_correction(Some(BakedCorrection::Joints(changed))).unwrap();
+    let baked = file.model.baked().clone().with_corrections(Some(BakedCorrection::Joints(changed))).unwrap();
     file.model = file.model.clone().with_baked(baked).unwrap();
     file
 }

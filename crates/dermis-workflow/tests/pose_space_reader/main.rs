@@ -302,7 +302,7 @@ fn what_no_shape_before_skinning_can_hold_is_refused_with_the_reason() {
     assert!(refused(&model, ExportSettings { shapes: Some(1), ..any }).contains("two at least"));
     assert!(refused(&model, ExportSettings { kernels: Some(0), ..any }).contains("at least one kernel"));
     let shapes = learn(&arm, examples(), &eigenskin());
-    let Some(BakedCorrection::Shapes(own)) = shapes.baked().correction() else { panic!("another correction") };
+    let Some(BakedCorrection::Shapes(own)) = shapes.baked().corrections().last() else { panic!("another correction") };
     let count = own.model.count();
     let said = refused(&shapes, ExportSettings { shapes: Some(count), ..any });
     assert!(said.contains(&format!("needs {} shapes, but {count} were asked for", count + 1)), "{said}");
@@ -321,7 +321,7 @@ fn what_no_shape_holds_is_counted_and_measured() {
     let poses: Vec<BoneTransforms> = taught.iter().map(|pose| arm.transforms(pose)).collect();
     let before = export(&model, &poses, ExportSettings::default());
     assert!(before.made.warnings.is_empty(), "{:?}", before.made.warnings);
-    let Some(correction) = model.baked().correction().cloned() else { panic!("no correction") };
+    let Some(correction) = model.baked().corrections().last().cloned() else { panic!("no correction") };
     let BakedCorrection::PoseSpace(mut space) = correction else { panic!("another correction") };
     let moves = |v: &usize| space.groups[*v] != u32::MAX && space.radii[*v] > 0.02;
     let v = (0..space.groups.len()).find(moves).unwrap();
@@ -329,7 +329,7 @@ fn what_no_shape_holds_is_counted_and_measured() {
     let r = &mut space.remainders;
     (r.vertices, r.bones) = (vec![v as u32], vec![BoneIndex::new(1)]);
     r.weights.push(vec![Vec3::Y * 0.005; values]).unwrap();
-    let baked = model.baked().clone().with_correction(Some(BakedCorrection::PoseSpace(space))).unwrap();
+    let baked = model.baked().clone().with_corrections(Some(BakedCorrection::PoseSpace(space))).unwrap();
     model.model = model.model.with_baked(baked).unwrap();
     let after = export(&model, &poses, ExportSettings::default());
     assert!(after.made.warnings[0].to_string().starts_with("1 vertices keep a part"), "{:?}", after.made.warnings);

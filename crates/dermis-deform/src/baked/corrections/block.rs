@@ -11,4 +11,6 @@ pub(in crate::baked) struct Corrected<'a> {
     pub(in crate::baked) base: &'a BakedBase,
     /// The pose as the base has it.
     pub(in crate::baked) pose: &'a BaseScratch,
+    /// What is added after the correction.
+    pub(in crate::baked) behind: Vec3,
 }

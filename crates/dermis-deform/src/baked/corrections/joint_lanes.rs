@@ -100,7 +100,7 @@ impl<T: Stored> JointChunks<'_, T> {
             rest: &rest[..whole],
             limits: limits.get(..whole).unwrap_or_default(),
             radii: radii.get(..whole).unwrap_or_default(),
-            behind: block.pose.behind,
+            behind: block.behind,
             out: some,
             held: &mut held,
         });
@@ -126,7 +126,7 @@ impl<T: Stored> JointChunks<'_, T> {
                 rest: &padded(&rest[whole..]),
                 limits: if limits.is_empty() { &[] } else { &limits_at_end },
                 radii: if radii.is_empty() { &[] } else { &radii_at_end },
-                behind: block.pose.behind,
+                behind: block.behind,
                 out: &mut positions,
                 held: &mut held,
             });

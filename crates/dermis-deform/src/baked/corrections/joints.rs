@@ -197,7 +197,7 @@ impl BakedJoints {
             return vertices
                 .map(|(i, p)| {
                     let delta = self.at(block.from + i, block.rest[block.from + i], pose);
-                    settle_one(delta, radii.get(i), block.pose.behind, p)
+                    settle_one(delta, radii.get(i), block.behind, p)
                 })
                 .sum();
         }

@@ -82,7 +82,7 @@ impl BakedCorrection {
                 let at = |v| correction.at(v, block.rest[v], block.base, block.pose, &scratch.pose_space);
                 out.iter_mut()
                     .enumerate()
-                    .map(|(i, p)| settle_one(at(block.from + i), radii.get(i), block.pose.behind, p))
+                    .map(|(i, p)| settle_one(at(block.from + i), radii.get(i), block.behind, p))
                     .sum()
             }
         }

@@ -90,7 +90,7 @@ impl BakedShapes {
             }
         };
         let each = out.iter_mut().zip(&*carried).enumerate();
-        each.map(|(i, (p, d))| settle_one(*d, radii.get(i), block.pose.behind, p)).sum()
+        each.map(|(i, (p, d))| settle_one(*d, radii.get(i), block.behind, p)).sum()
     }
 }
 

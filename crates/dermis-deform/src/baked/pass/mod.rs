@@ -87,12 +87,24 @@ impl Baked {
         }
         let middle = self.middle(transforms);
         self.base.prepare(&self.rest, transforms, middle, &mut scratch.base);
+        Ok(self.prepare_corrections(transforms, middle, scratch))
+    }
+
+    /// What the pose gives to the corrections, into the scratch, once the base has its part.
+    pub(super) fn prepare_corrections(
+        &self,
+        transforms: &BoneTransforms,
+        middle: DVec3,
+        scratch: &mut Scratch,
+    ) -> Guarded {
+        let Scratch { base, corrections: scratch, .. } = scratch;
+        scratch.resize_with(self.corrections.len().max(scratch.len()), Default::default);
         let mut guarded = Guarded::default();
-        if let Some(correction) = &self.correction {
-            (guarded.limited, guarded.features) =
-                correction.prepare(transforms, middle, &scratch.base, &mut scratch.correction);
+        for (correction, scratch) in self.corrections.iter().zip(scratch) {
+            let (limited, features) = correction.prepare(transforms, middle, base, scratch);
+            (guarded.limited, guarded.features) = (guarded.limited + limited, guarded.features + features);
         }
-        Ok(guarded)
+        guarded
     }
 
     /// A point near the posed character: the mean over bones of where they carry the first rest vertex.
@@ -105,8 +117,7 @@ impl Baked {
         if rounded.is_finite() { rounded.as_dvec3() } else { DVec3::ZERO }
     }
 
-    /// The block of vertices from `from` on, with the normals of its base where wanted; at how many of them the ball held the
-    /// correction back.
+    /// The block of vertices from `from` on, with the normals of its base where wanted; how often a ball held a correction back.
     pub(super) fn block(
         &self,
         from: usize,
@@ -116,12 +127,15 @@ impl Baked {
         normals: Option<Turned<'_>>,
     ) -> usize {
         // The last step of a vertex puts it behind the middle again.
-        let behind = if self.correction.is_some() { Vec3::ZERO } else { scratch.base.behind };
-        self.base.block(from, (&self.rest, given), &scratch.base, behind, out, normals);
-        let held = self.correction.as_ref().map_or(0, |correction| {
-            let block = Corrected { from, rest: &self.rest, base: &self.base, pose: &scratch.base };
-            correction.add_block(block, &scratch.correction, out)
-        });
+        let steps = self.corrections.len();
+        let behind = |step: usize| if step == steps { scratch.base.behind } else { Vec3::ZERO };
+        self.base.block(from, (&self.rest, given), &scratch.base, behind(0), out, normals);
+        let mut held = 0;
+        for (step, (correction, of_pose)) in self.corrections.iter().zip(&scratch.corrections).enumerate() {
+            let behind = behind(step + 1);
+            let block = Corrected { from, rest: &self.rest, base: &self.base, pose: &scratch.base, behind };
+            held += correction.add_block(block, of_pose, out);
+        }
         if let BakedBase::Lbs(weights) = &self.base {
             for &(v, excess) in weights.unnormalised_of(from..from + out.len()) {
                 out[v as usize - from] += scratch.base.middle * excess;

@@ -49,8 +49,8 @@ impl Path for OnCard {
 
     fn supports(&self, model: &Deformer, wanted: Wanted) -> bool {
         let refused = matches!(model.base(), Base::RotationalRegression(_) | Base::Stack(..) | Base::Given)
-            || matches!(model.correction(), Some(Correction::PoseSpace(_)))
-            || (wanted == Wanted::SkinnedNormals && model.correction().is_some());
+            || matches!(model.corrections().last(), Some(Correction::PoseSpace(_)))
+            || (wanted == Wanted::SkinnedNormals && !model.corrections().is_empty());
         !refused
     }
 

@@ -74,7 +74,7 @@ pub fn row(
 /// The method to take, with the reason: the smallest held-out rms among those that are bounded in every pose; of those
 /// within 3 % of it the smallest model.
 pub fn recommend(rows: &[Row]) -> Option<(&Row, String)> {
-    let held = |row: &&Row| row.fitted.model.baked().correction().is_none_or(|c| !c.radii().is_empty());
+    let held = |row: &&Row| row.fitted.model.baked().bounds().is_some();
     let bounded = |row: &&Row| row.promises.bounded && held(row);
     let least = rows.iter().filter(bounded).map(|r| r.held_out.model.error.rms).fold(f64::INFINITY, f64::min);
     let best =

@@ -127,7 +127,7 @@ pub fn export_glb(
 pub fn corrects(model: &ModelFile) -> bool {
     let plain = model.weights().is_some();
     let is_lbs = matches!(model.baked().base(), dermis_deform::baked::BakedBase::Lbs(_));
-    model.baked().correction().is_some() || !is_lbs || !plain
+    !model.baked().corrections().is_empty() || !is_lbs || !plain
 }
 
 /// Whether a path asks for a GLB.

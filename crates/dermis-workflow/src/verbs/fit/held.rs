@@ -8,7 +8,7 @@ use crate::recipe::{FitOutcome, Memory, Watch, repeated, step};
 use crate::report::SetRole;
 use crate::verbs::fit::{FitInput, Fitted, Method, cross_validate, fit, unseen_leverage};
 use crate::verbs::suggest::lacks;
-use dermis_deform::Stack;
+use dermis_deform::{RiggedDeformer, Stack};
 use dermis_fit::method::contradictions;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{ExampleSet, Influences};
@@ -43,6 +43,8 @@ pub struct Beside {
     pub anchors: Option<Vec<String>>,
     /// Deformers one after another.
     pub stack: Option<Stack>,
+    /// A model that another correction is learnt over.
+    pub model: Option<RiggedDeformer>,
 }
 
 impl<'a> HeldFit<'a> {
@@ -78,6 +80,7 @@ impl<'a> HeldFit<'a> {
             maps: beside.maps.as_ref(),
             anchors: beside.anchors.as_deref(),
             stack: beside.stack.as_ref(),
+            model: beside.model.as_ref(),
             ..FitInput::new(rig, &train)
         };
         let mut found = step(watch, "fit", |p| fit(loaded, &input, method, p))?;

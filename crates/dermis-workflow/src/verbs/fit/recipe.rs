@@ -4,8 +4,8 @@ use super::held::{self, Beside, HeldFit};
 use super::stream::StreamedFit;
 use crate::error::Error;
 use crate::load::{
-    FileNote, LoadedRig, ReadOptions, hash_of, load_anchors, load_base_cache, load_examples, load_map_table, load_rig,
-    open_file, stream_examples,
+    FileNote, LoadedRig, ReadOptions, hash_of, load_anchors, load_base_cache, load_examples, load_map_table,
+    load_model, load_rig, open_file, stream_examples,
 };
 use crate::measure::{PassRule, Scores, bound_of};
 use crate::memory;
@@ -16,11 +16,13 @@ use crate::shown::{file_stamps, fit_summary};
 use crate::verbs::fit::{FitInput, FitReport, Fitted, Method, Streaming};
 use crate::verbs::invert::{ShownSkin, load_sculpts, load_stack};
 use crate::verbs::suggest::{Advice, advice_json, advice_table};
+use dermis_deform::RiggedDeformer;
 use dermis_fit::Progress;
 use dermis_fit::method::share::Share;
 use dermis_fit::method::{BaseChoice, MethodError};
 use dermis_io::{ModelFile, model_file};
-use dermis_rig::{Example, ExampleSet, LocalSculpt};
+use dermis_measure::WideRunner;
+use dermis_rig::{BoneTransforms, Example, ExampleSet, LocalSculpt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -48,6 +50,9 @@ pub struct FitRecipe {
     /// Deformers one after another, from a JSON file, for a base of `stack`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<Input>,
+    /// A model that another correction is learnt over, for a base of `model`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_model: Option<Input>,
     /// The method with its settings.
     #[serde(default)]
     pub method: Method,
@@ -241,6 +246,7 @@ impl FitRecipe {
             map_table: None,
             anchors: None,
             stack: None,
+            base_model: None,
             method,
             read: ReadOptions::default(),
             folds: 5,
@@ -257,6 +263,9 @@ impl FitRecipe {
         if self.stack.is_some() && self.method.base() != Some(BaseChoice::Stack) {
             return Err(MethodError::Unused { setting: "stack", with: "over another base" }.into());
         }
+        if self.base_model.is_some() && self.method.base() != Some(BaseChoice::Model) {
+            return Err(MethodError::Unused { setting: "the model beneath", with: "over another base" }.into());
+        }
         if self.outputs.share.is_some() {
             if self.outputs.sums.is_none() {
                 return Err(MethodError::Unused { setting: "share", with: "where no part is written" }.into());
@@ -267,7 +276,8 @@ impl FitRecipe {
         }
         let reserved = self.outputs.reserve()?;
         let examples = self.examples.inputs();
-        let beside = [&self.base_cache, &self.map_table, &self.anchors, &self.stack].into_iter().flatten();
+        let beside = [&self.base_cache, &self.map_table, &self.anchors, &self.stack, &self.base_model];
+        let beside = beside.into_iter().flatten();
         let inputs: Vec<&Input> =
             [&self.rig].into_iter().chain(&examples).chain(&self.hold_out).chain(beside).collect();
         keep(&inputs, reserved.model.iter().chain(&reserved.sums))?;
@@ -344,7 +354,13 @@ impl FitRecipe {
     /// [`FileError::Lacks`](crate::FileError::Lacks) for a file with another hash than the recipe's.
     pub fn stamped(&self, files: &[FileNote]) -> Result<Value, Error> {
         let mut recipe = Self { outputs: FitOutputs::default(), ..self.clone() };
-        let beside = [&mut recipe.base_cache, &mut recipe.map_table, &mut recipe.anchors, &mut recipe.stack];
+        let beside = [
+            &mut recipe.base_cache,
+            &mut recipe.map_table,
+            &mut recipe.anchors,
+            &mut recipe.stack,
+            &mut recipe.base_model,
+        ];
         for input in beside.into_iter().flatten().chain(&mut recipe.hold_out).chain([&mut recipe.rig]) {
             input.stamp(files)?;
         }
@@ -375,7 +391,16 @@ impl FitRecipe {
             files.push(note);
             beside.stack = Some(stack);
         }
+        beside.model = self.model_beneath(files)?;
         Ok(beside)
+    }
+
+    /// The model that another correction is learnt over, if there is one.
+    fn model_beneath(&self, files: &mut Vec<FileNote>) -> Result<Option<RiggedDeformer>, Error> {
+        let Some(input) = &self.base_model else { return Ok(None) };
+        let (model, note) = load_model(&input.file.path)?;
+        files.push(note);
+        Ok(Some(model.model))
     }
 
     /// Reads examples that are held. Beside the fit, what a user should know of them.
@@ -395,7 +420,15 @@ impl FitRecipe {
             FitExamples::Sculpts { sculpts, poses } => {
                 let (sculpts, poses): (Vec<_>, _) =
                     (sculpts.iter().map(SculptInput::source).collect(), poses.as_ref().map(|input| &input.file));
-                let shown = ShownSkin::of_rig(rig);
+                let beneath = self.model_beneath(&mut vec![])?;
+                let of_model = |pose: &BoneTransforms| {
+                    let model = beneath.as_ref()?.baked();
+                    WideRunner::new(model).run(pose, None).ok().map(<[_]>::to_vec)
+                };
+                let shown = match &beneath {
+                    Some(_) => ShownSkin { name: "the skin of the model beneath", skin: Box::new(of_model) },
+                    None => ShownSkin::of_rig(rig),
+                };
                 let load = |p: Progress<'_>| load_sculpts(rig, &loaded.space, &sculpts, poses, &options, &shown, p);
                 let mut read = step(watch, "read sculpts", load)?;
                 // Nobody looked at the vertices that a sculpt leaves as they were.

@@ -26,7 +26,8 @@ pub fn study<'a>(
     among: Option<&'a Motion>,
     progress: Progress<'_>,
 ) -> Result<Study<'a>, Error> {
-    Study::new(&known(model)?, motion, among, progress).map_err(|error| refused(model, error))
+    let bounds = model.baked().bounds().unwrap_or_default();
+    Study::new(&known(model, &bounds)?, motion, among, progress).map_err(|error| refused(model, error))
 }
 
 /// Returns what training lacks for the poses of some examples. `None` of a model that knows no poses or no joints.
@@ -62,9 +63,8 @@ pub(crate) fn model_of_weights(loaded: &LoadedRig) -> Result<ModelFile, Error> {
     Ok(fit(loaded, &input, &Method::OwnWeights, &dermis_fit::silent)?.model)
 }
 
-fn known(model: &ModelFile) -> Result<Known<'_>, Error> {
+fn known<'a>(model: &'a ModelFile, radii: &'a [f32]) -> Result<Known<'a>, Error> {
     let training = model.training().ok_or_else(|| refused(model, DesignError::NoTraining))?;
-    let radii = model.baked().correction().map_or(&[][..], |c| c.radii());
     Ok(Known { rig: model.rig(), weights: model.weights(), training, radii })
 }
 
