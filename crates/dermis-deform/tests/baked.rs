@@ -8,7 +8,7 @@ use dermis_deform::{Base, Correction, Deformer, DualQuaternions, Scratch};
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Rows};
 use dermis_testkit::conformance::{bends, rounding};
-use dermis_testkit::models::{anchor, bases, corrections, joints, poses, reads_world};
+use dermis_testkit::models::{anchor, bases, corrections, joints, models, poses, reads_world};
 use dermis_testkit::{Random, Tree, some_motion, tree};
 
 /// Every part of a random joint model does something, so that agreement means something.
@@ -233,4 +233,55 @@ fn vertices_of_one_whole_influence_are_rigid() {
     deformer.bake().evaluate(&pose, None, &mut Scratch::default(), &mut got).unwrap();
     let off = got.iter().zip(&expected).map(|(a, b)| a.as_dvec3().distance(*b)).fold(0.0, f64::max);
     assert!(off < 2e-6 * tree.rig.mesh().diagonal(), "{off}");
+}
+
+/// A model that is widened and baked again shows the same skin, but for rounding.
+#[test]
+fn a_widened_model_is_the_same_model() {
+    let mut random = Random::new(611);
+    let tree = Tree::new(9, 150, 612);
+    let pose = poses(&tree, &mut random).swap_remove(1);
+    let given: Vec<Vec3> = tree.rig.mesh().positions.iter().map(|p| p.as_vec3()).collect();
+    let (mut scratch, mut seen) = (Scratch::default(), 0);
+    for (name, deformer) in models(&tree, &mut random) {
+        let baked = deformer.bake();
+        let (mut first, mut again) = (vec![Vec3::NAN; 150], vec![Vec3::NAN; 150]);
+        baked.evaluate(&pose, Some(&given), &mut scratch, &mut first).unwrap();
+        let widened = baked.widened().unwrap().bake();
+        assert_eq!((widened.corrections().len(), widened.bytes()), (baked.corrections().len(), baked.bytes()), "{name}");
+        widened.evaluate(&pose, Some(&given), &mut scratch, &mut again).unwrap();
+        for (v, (a, b)) in first.iter().zip(&again).enumerate() {
+            let slack = bends(deformer.base(), v, &pose);
+            assert!(f64::from(a.distance(*b)) <= 2e-6 * tree.rig.mesh().diagonal() + slack, "{name}, vertex {v}: {a} {b}");
+        }
+        seen += deformer.corrections().len();
+    }
+    assert!(seen > 100, "{seen}");
+}
+
+/// p' = base + Π₁(δ₁) + Π₂(δ₂): each correction adds what it adds over the base alone.
+#[test]
+fn corrections_one_after_another_add_up() {
+    let mut random = Random::new(613);
+    let tree = Tree::new(9, 150, 614);
+    let rest = || tree.rig.mesh().positions.clone();
+    let all = corrections(&tree, &mut random);
+    let base = Base::Lbs(tree.weights().clone());
+    let mut skin_of = |correction: &[&Correction], pose: &BoneTransforms| {
+        let bare = Deformer::new(rest(), base.clone(), None).unwrap();
+        let whole = correction.iter().fold(bare, |made, &c| made.followed_by(c.clone()).unwrap()).bake();
+        let mut skin = vec![Vec3::NAN; 150];
+        whole.evaluate(pose, None, &mut Scratch::default(), &mut skin).unwrap();
+        skin
+    };
+    for (at, (name, first)) in all.iter().enumerate() {
+        let (other, second) = &all[(at + 5) % all.len()];
+        let pose = &poses(&tree, &mut random)[2];
+        let (none, both) = (skin_of(&[], pose), skin_of(&[first, second], pose));
+        let (one, two) = (skin_of(&[first], pose), skin_of(&[second], pose));
+        for v in 0..150 {
+            let wanted = one[v] + (two[v] - none[v]);
+            assert!(both[v].distance(wanted) < 1e-5 * wanted.length().max(1.0), "{name}, then {other}: {v}");
+        }
+    }
 }

@@ -96,6 +96,36 @@ fn every_kind_of_model_comes_back_bit_for_bit() {
 }
 
 #[test]
+fn corrections_one_after_another_come_back_bit_for_bit() {
+    let parts = [
+        model("lbs", Some(dermis_deform::EnvelopingForm::Row), Guard::On),
+        joint_model("lbs", CorrectionFrame::Blend, Guard::On),
+        pose_space(Carrier::Base, Guard::Off),
+        model("lbs", Some(dermis_deform::EnvelopingForm::Full), Guard::OnWithConstants),
+    ];
+    let corrections = parts.iter().flat_map(|part| part.baked().corrections()).cloned();
+    let mut written = parts[0].clone();
+    let baked = written.baked().clone().with_corrections(corrections).unwrap();
+    written.model = written.model.with_baked(baked).unwrap();
+    let bytes = to_bytes(|out| write(&written, out)).unwrap();
+    let back = read(&bytes).unwrap();
+    assert_eq!(back.baked().corrections().len(), 4);
+    assert_eq!(skin(&back), skin(&written));
+    assert_eq!(to_bytes(|out| write(&back, out)).unwrap(), bytes);
+    for end in (0..bytes.len()).step_by(97) {
+        assert!(read(&bytes[..end]).is_err(), "{end}");
+    }
+    // A correction without a form, and one without its arrays.
+    let mut header = own_header(&bytes);
+    header["corrections"][1] = json!({ "length": 1.0 });
+    assert!(refused(&with(&bytes, &header)).contains("correction 1 has no form"));
+    let mut header = own_header(&bytes);
+    let again = header["corrections"][0].clone();
+    header["corrections"].as_array_mut().unwrap().extend([again.clone(), again]);
+    assert!(refused(&with(&bytes, &header)).contains("\"corrections.3."));
+}
+
+#[test]
 fn a_pose_space_comes_back_bit_for_bit() {
     for carrier in [Carrier::Base, Carrier::World, Carrier::Bones(vec![dermis_rig::BoneIndex::new(2); 12])] {
         for guard in [Guard::Off, Guard::On] {

@@ -6,6 +6,7 @@ use super::correctives::CorrectiveShape;
 use super::importance::{IMPORTANCE, Importance};
 use super::learnt::{Solved, SolvedBy};
 use super::mush::{self, Seen};
+use super::remembering::{self, REMEMBER, are_sculpts};
 use super::ridge::FoldsText;
 use super::settings::{
     BASE, COEFFICIENTS, GUARD, MIRROR, Row, SIGMA, Setting, TOLERANCE, UNTOUCHED, coefficients, number, some, switch,
@@ -162,14 +163,6 @@ const FRAME: Setting = Setting::new(
 const INDUCING: Setting = Setting::new("inducing", "N", "8", "Inducing rotations per joint, at most")
     .range(1.0, MOST_INDUCING as f64)
     .expert();
-const REMEMBER: Setting = Setting::new(
-    "remember",
-    "N",
-    "1 for sculpts, 0 for examples",
-    "Share of what the model leaves of each sculpt that is kept as a shape with the sculpt's name: 1 meets every sculpt, 0 keeps \
-     nothing",
-)
-.range(0.0, 1.0);
 const SIDES: &str = "Every example teaches both sides of a rig with a left and a right; the joint model mirrors if that lowers the \
                      cross-validated error, and always with a stated lambda";
 
@@ -220,7 +213,7 @@ impl JointMethod {
         let training = input.training((&positions).into());
         let tried = self.composites(&training, &bases, weights, &mut settings, progress)?;
         let mut fitted = fit_joints(&training, weights, &settings, progress)?;
-        let strength = self.remember.unwrap_or(f64::from(u8::from(are_sculpts(input.examples))));
+        let strength = remembering::strength(self.remember, input.examples);
         let mut layer = None;
         if strength > 0.0 {
             let mirror = settings.mirror.as_ref().filter(|_| fitted.report.mirrored);
@@ -232,7 +225,7 @@ impl JointMethod {
         if !bare.is_empty() {
             learnt.report.warnings.push(FitWarning::NothingSculpted { examples: bare });
         }
-        if let Some(layer) = layer {
+        if let Some(layer) = &layer {
             learnt.report.settings.push(("remembered".into(), short(strength)));
             Self::remembers(&mut learnt.report, layer, input.rig);
         }
@@ -240,13 +233,8 @@ impl JointMethod {
     }
 
     /// Adds the layer to the report.
-    fn remembers(report: &mut FitReport, layer: LayerReport, rig: &Rig) {
-        let apart = layer.apart.iter().map(|(first, second, apart)| FitWarning::SculptsApart {
-            first: first.clone(),
-            second: second.clone(),
-            apart: *apart,
-        });
-        report.warnings.extend(apart);
+    fn remembers(report: &mut FitReport, layer: &LayerReport, rig: &Rig) {
+        report.warnings.extend(remembering::warnings(&layer));
         if let MethodReport::Joint(own) = &mut report.details {
             own.remembered = layer.shapes.iter().map(|shape| CorrectiveShape::new(shape, rig)).collect();
         }
@@ -425,11 +413,6 @@ impl JointMethod {
         report.ridge = Some(found.lambda);
         report
     }
-}
-
-/// Whether all examples are sculpts.
-fn are_sculpts(examples: &ExampleSet) -> bool {
-    !examples.examples().is_empty() && examples.examples().iter().all(|example| example.local.is_some())
 }
 
 /// By what λ was chosen.

@@ -31,6 +31,7 @@ mod mwe;
 pub mod passes;
 mod pose_space;
 mod presets;
+mod remembering;
 mod ridge;
 mod rotational;
 mod settings;

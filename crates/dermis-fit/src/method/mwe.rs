@@ -3,6 +3,8 @@
 use super::base::{BaseChoice, base_at, base_in_training, has_closed_form};
 use super::importance::{IMPORTANCE, Importance};
 use super::learnt::{Solved, SolvedBy};
+use super::correctives::CorrectiveShape;
+use super::remembering::{self, REMEMBER, Remembering};
 use super::ridge::FoldsText;
 use super::settings::{
     BASE, BLOCKS, COEFFICIENTS, DUPLICATES, EIG_TOL, GUARD, LAMBDA, Row, Setting, TOLERANCE, UNTOUCHED, coefficients,
@@ -186,6 +188,9 @@ pub struct MweMethod {
     pub untouched: f64,
     /// How much examples count.
     pub importance: Importance,
+    /// Strength of the layer in which the model remembers its sculpts; zero makes none. `None`: one where every example is a sculpt,
+    /// else zero.
+    pub remember: Option<f64>,
     /// In what precision the vertices are solved.
     pub solve_precision: SolvePrecision,
     /// Joint limits, welding of frozen joints, and the ball around the base.
@@ -211,6 +216,7 @@ impl Default for MweMethod {
             duplicates: settings.duplicates,
             untouched: settings.untouched,
             importance: Importance::default(),
+            remember: None,
             solve_precision: settings.solve_in,
             guard: settings.guard,
             coefficients: CoefficientPrecision::default(),
@@ -234,6 +240,9 @@ pub struct EnvelopingReport {
     leverage_p99: f64,
     corrected_vertices: usize,
     principal_axes: Option<PrincipalAxes>,
+    /// The sculpts that the model remembers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    remembered: Vec<CorrectiveShape>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -263,6 +272,7 @@ impl MweMethod {
             Row::new(SOLVE_PRECISION, word, |own| &mut own.solve_precision),
             Row::new(GUARD, switch, |own| &mut own.guard),
             Row::new(COEFFICIENTS, coefficients, |own| &mut own.coefficients),
+            Row::new(REMEMBER, some(number), |own| &mut own.remember),
         ]);
         rows
     }
@@ -292,6 +302,7 @@ impl MweMethod {
         self.maps.check()?;
         UNTOUCHED.check(self.untouched)?;
         self.importance.check()?;
+        self.remember.map_or(Ok(()), |strength| REMEMBER.check(strength))?;
         match self.ridge {
             MweRidge::Fixed(ridge) => LAMBDA.check(ridge)?,
             MweRidge::CrossValidated { folds, .. } => folds.check()?,
@@ -332,8 +343,10 @@ impl MweMethod {
             let stored = base_in_training(&mut base, input)?;
             fit(input.training((&stored).into()))?
         };
+        let strength = remembering::strength(self.remember, input.examples);
+        let shown = if strength > 0.0 { base_in_training(&mut base, input)? } else { vec![] };
         let mut report = self.report(&settings, &fitted.report, input.rig);
-        if report.has_evidence() {
+        if strength == 0.0 && report.has_evidence() {
             report.warnings.extend(few(input.examples.len()));
         }
         if !bare.is_empty() {
@@ -341,7 +354,16 @@ impl MweMethod {
         }
         let solved = SolvedBy::Mwe(fitted.report);
         let learnt = Learnt::new(base, Some(fitted.correction.into()), input, report, solved)?;
-        Ok(Learnt { coefficients: self.coefficients, ..learnt })
+        let mut learnt = Learnt { coefficients: self.coefficients, ..learnt };
+        if strength > 0.0 {
+            let layer = Remembering { strength, mirror: None, guard: self.guard, base: &shown };
+            let named;
+            (learnt, named) = layer.over(learnt, input, progress)?;
+            if let MethodReport::Mwe(own) = &mut learnt.report.details {
+                own.remembered = named;
+            }
+        }
+        Ok(learnt)
     }
 
     pub(super) fn unseen_leverage(
@@ -516,6 +538,7 @@ impl EnvelopingReport {
             leverage_p99: report.leverage_p99,
             corrected_vertices: report.corrected,
             principal_axes: report.principal_axes,
+            remembered: vec![],
         }
     }
 }

@@ -6,6 +6,8 @@ use super::error::{Lack, within};
 use super::importance::{IMPORTANCE, Importance};
 use super::learnt::SolvedBy;
 use super::maps::RINGS;
+use super::correctives::CorrectiveShape;
+use super::remembering::{REMEMBER, Remembering};
 use super::ridge::FoldsText;
 use super::settings::{
     BASE, BLOCKS, CHANNELS, COORDINATES, DUPLICATES, GUARD, KERNEL, MIRROR, Row, SIGMA, SMOOTHING, Setting, number,
@@ -95,6 +97,9 @@ pub struct PsdMethod {
     pub singular: Singular,
     /// How much examples count.
     pub importance: Importance,
+    /// Strength of the layer in which the model remembers its sculpts; zero makes none. Unlike the joint model's it is off by itself:
+    /// a pose space alone becomes shapes that an engine drives.
+    pub remember: f64,
     /// Compile the fitted model within a budget.
     pub budget: Option<Budget>,
 }
@@ -145,6 +150,9 @@ pub struct PoseSpaceReport {
     joints: Option<Vec<JointShapes>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     budgets: Option<Vec<BudgetCost>>,
+    /// The sculpts that the model remembers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    remembered: Vec<CorrectiveShape>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -290,6 +298,7 @@ impl PsdMethod {
             Row::new(SINGULAR, singular, |own| &mut own.singular),
             Row::new(IMPORTANCE, Importance::read, |own| &mut own.importance),
             Row::new(BUDGET, some(budget), |own| &mut own.budget),
+            Row::new(REMEMBER.default("0"), number, |own| &mut own.remember),
         ]);
         rows
     }
@@ -298,6 +307,10 @@ impl PsdMethod {
         self.pose_space.check()?;
         self.check_stack()?;
         self.importance.check()?;
+        REMEMBER.check(self.remember)?;
+        if self.remember > 0.0 && matches!(self.pose_space.base, BaseChoice::Stack | BaseChoice::Rest) {
+            return Err(MethodError::Unused { setting: REMEMBER.name, with: "over a base that does not skin" });
+        }
         self.sigma.map_or(Ok(()), |sigma| SIGMA.check(sigma))?;
         match self.kernel {
             Some(Family::Polyharmonic) if self.sigma.is_some() => {
@@ -325,7 +338,18 @@ impl PsdMethod {
         let mut settings = self.pose_space.settings(input)?;
         (settings.family, settings.linear, settings.sigma) = (self.kernel, self.linear, self.sigma);
         settings.singular = self.singular;
-        fit(&self.pose_space, Kind::Psd, &settings, self.budget, input, progress)
+        let mut learnt = fit(&self.pose_space, Kind::Psd, &settings, self.budget, input, progress)?;
+        if self.remember > 0.0 {
+            let base = base_in_training(&mut self.pose_space.base.of(input)?, input)?;
+            let (strength, mirror) = (self.remember, settings.mirror.as_ref());
+            let layer = Remembering { strength, mirror, guard: self.pose_space.guard, base: &base };
+            let named;
+            (learnt, named) = layer.over(learnt, input, progress)?;
+            if let MethodReport::PoseSpace(own) = &mut learnt.report.details {
+                own.remembered = named;
+            }
+        }
+        Ok(learnt)
     }
 }
 
@@ -674,6 +698,7 @@ impl PoseSpaceReport {
             cancellation: report.cancellation,
             joints: None,
             budgets: None,
+            remembered: vec![],
         }
     }
 }

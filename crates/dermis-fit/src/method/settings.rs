@@ -307,7 +307,7 @@ pub(super) const BASE: Setting = Setting::new(
     "lbs",
     "The deformer a correction is learnt over: rigid, lbs, dqs, ddm (direct delta mush; ddm:N with N smoothing steps, else those of \
      least training error), auto (lbs or ddm by cross-validation, lbs for local sculpts; joint model only), given (positions from a \
-     file), rest (the rest pose)",
+     file), rest (the rest pose), or a model file (hero.dermis) with all that it corrects",
 )
 .everyone();
 pub(super) const LAMBDA: Setting = Setting::new(

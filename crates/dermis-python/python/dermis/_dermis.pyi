@@ -224,6 +224,7 @@ def _fit(
     method: str,
     folds: int,
     maps: ArrayLike | None,
+    base: Model | None,
     progress: _Progress,
 ) -> FitResult: ...
 def _fit_part(

@@ -26,7 +26,24 @@ const FEW: &str = "fewer than 4 billion entries";
 /// Every base with every correction and with none, by name.
 pub fn models(tree: &Tree, random: &mut Random) -> Vec<(String, Deformer)> {
     let corrected = corrections(tree, random);
-    over_every_base(tree, corrected, random)
+    let chains = chains(tree, &corrected, random);
+    over_every_base(tree, corrected, random).into_iter().chain(chains).collect()
+}
+
+/// Two and three corrections one after another, by name.
+fn chains(tree: &Tree, corrections: &[(String, Correction)], random: &mut Random) -> Vec<(String, Deformer)> {
+    let (rest, last) = (tree.rig.mesh().positions.clone(), corrections.len() - 1);
+    let made = bases(tree, random).into_iter().enumerate().map(|(at, (under, base))| {
+        let bare = Deformer::new(rest.clone(), base, None).expect("the base is of the rig");
+        let chosen = [at, last - at, (3 * at + 1) % last].into_iter().take(2 + at % 2);
+        let chosen: Vec<&(String, Correction)> = chosen.map(|at| &corrections[at]).collect();
+        let name = chosen.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", then ");
+        let add = |deformer: Deformer, (_, correction): &(String, Correction)| {
+            deformer.followed_by(correction.clone()).expect("the parts are of one rig")
+        };
+        (format!("{name} over {under}"), chosen.into_iter().fold(bare, add))
+    });
+    made.collect()
 }
 
 /// Every base with each of some corrections and with none, by name.

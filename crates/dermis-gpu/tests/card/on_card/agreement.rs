@@ -49,7 +49,7 @@ impl Path for OnCard {
 
     fn supports(&self, model: &Deformer, wanted: Wanted) -> bool {
         let refused = matches!(model.base(), Base::RotationalRegression(_) | Base::Stack(..) | Base::Given)
-            || matches!(model.corrections().last(), Some(Correction::PoseSpace(_)))
+            || matches!(model.corrections(), [Correction::PoseSpace(_)] | [_, _, ..])
             || (wanted == Wanted::SkinnedNormals && !model.corrections().is_empty());
         !refused
     }

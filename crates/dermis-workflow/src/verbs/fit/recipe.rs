@@ -162,9 +162,9 @@ pub struct FitOutcome {
 /// A fit whose files are read, but for held-out examples that are measured as they are read.
 enum Ready<'a> {
     /// Its examples are held.
-    Held(HeldFit<'a>),
+    Held(Box<HeldFit<'a>>),
     /// Its examples came by.
-    Streamed(StreamedFit<'a>),
+    Streamed(Box<StreamedFit<'a>>),
 }
 
 /// Bytes that a fit took.
@@ -290,13 +290,13 @@ impl FitRecipe {
             FitExamples::Held(_) | FitExamples::Sculpts { .. } => {
                 let (fit, warnings) = self.read_held(&loaded, &mut files, watch)?;
                 said = warnings;
-                Ready::Held(fit)
+                Ready::Held(Box::new(fit))
             }
             FitExamples::Streamed(_) | FitExamples::Sums(_) => {
                 (nothing, beside) = (ExampleSet::default(), self.beside(&loaded, 0, &mut files)?);
                 let (maps, anchors) = (beside.maps.as_ref(), beside.anchors.as_deref());
                 let input = FitInput { maps, anchors, ..FitInput::new(&loaded.rig, &nothing) };
-                Ready::Streamed(self.read_streamed(&loaded, &input, &mut files, watch)?)
+                Ready::Streamed(Box::new(self.read_streamed(&loaded, &input, &mut files, watch)?))
             }
         };
         if matches!(fit, Ready::Held(_)) || self.hold_out.is_empty() {
