@@ -81,7 +81,8 @@ impl Runner {
             pool.map_err(|error| Failure::new(DERMIS_ERROR_THREADS, format!("{threads} threads: {error}")))
         };
         let pool = (threads > 0).then(|| start(threads)).transpose()?;
-        let channels = model.file.baked().channels().into_iter().map(|channel| (channel.name.as_str().into(), 0.0)).collect();
+        let channels =
+            model.file.baked().channels().into_iter().map(|channel| (channel.name.as_str().into(), 0.0)).collect();
         let transforms = BoneTransforms::identity(model.file.rig().skeleton().len()).with_channels(channels);
         let positions = vec![Vec3::ZERO; model.file.rig().mesh().positions.len()];
         Ok(Self {

@@ -32,8 +32,8 @@ pub struct MethodArgs {
     /// Positions of the base in every example's pose (.pc2, .mdd, .npz, OBJ folder), for --base given
     #[arg(long, value_name = "FILE", hide = true)]
     base_cache: Option<PathBuf>,
-    /// Deformers one after another as the base, from a JSON file (docs/invert.md): psd and shape-by-example invert the examples
-    /// through them, and the model runs them
+    /// Deformers one after another as the base, from a JSON file (docs/invert.md), for mwe, psd and shape-by-example: the last two
+    /// invert the examples through them. The model runs them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["base", "base_cache"], hide = true)]
     stack: Option<PathBuf>,
 }
@@ -158,7 +158,7 @@ impl MethodArgs {
                 Some(_) => said.push(("base".into(), BaseChoice::Stack.to_string())),
                 None => {
                     return Err(Stop::Usage(format!(
-                        "--stack serves --method psd in the inverse form and shape-by-example, not {method}"
+                        "--stack serves --method mwe, psd in the inverse form and shape-by-example, not {method}"
                     )));
                 }
             }

@@ -45,11 +45,7 @@ impl Deformer {
         Self::of_parts(self.rest, self.base, self.corrections)
     }
 
-    pub(crate) fn of_parts(
-        rest: Vec<DVec3>,
-        base: Base,
-        corrections: Vec<Correction>,
-    ) -> Result<Self, DeformerError> {
+    pub(crate) fn of_parts(rest: Vec<DVec3>, base: Base, corrections: Vec<Correction>) -> Result<Self, DeformerError> {
         let mut bones = base.check(rest.len())?;
         for correction in &corrections {
             bones = together(bones, correction.check(rest.len())?)?;

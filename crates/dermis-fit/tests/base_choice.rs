@@ -119,7 +119,7 @@ fn a_smoothed_rig_gets_direct_delta_mush_and_a_blended_one_linear_blending() {
 
 #[test]
 fn bases_have_names_and_bounds() {
-    for text in ["rigid", "lbs", "dqs", "ddm", "ddm:7", "auto", "rest", "given", "stack"] {
+    for text in ["rigid", "lbs", "dqs", "ddm", "ddm:7", "auto", "rest", "given", "stack", "model"] {
         assert_eq!(BaseChoice::try_from(text.to_owned()).unwrap().to_string(), text);
     }
     for text in ["ddm:", "ddm:x", "ddm:-1", "mush", ""] {

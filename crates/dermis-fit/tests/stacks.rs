@@ -1,7 +1,7 @@
 //! Pose spaces that are fitted through a stack of deformers: p' = S(p + d(pose)) + w(pose).
 
 use dermis_deform::{Base, Correction, DualQuaternions, Lattice, Layer, Outside, Stack, Wire, Wires};
-use dermis_fit::method::{BaseChoice, FitInput, Learnt, Method, MethodError, PoseSpaceSettings, PsdMethod};
+use dermis_fit::method::{BaseChoice, FitInput, Learnt, Method, MethodError, MweMethod, PoseSpaceSettings, PsdMethod};
 use dermis_fit::psd::{Form, Reach, Singular};
 use dermis_fit::silent;
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
@@ -231,13 +231,35 @@ fn what_a_stack_cannot_serve_is_refused_by_name() {
         Method::EigenSkin(dermis_fit::method::EigenSkinMethod { pose_space: own(), ..Default::default() }),
         Method::PoseBlendshapes(dermis_fit::method::PoseBlendshapesMethod { pose_space: own(), ..Default::default() }),
         Method::Joint(dermis_fit::method::JointMethod { base: BaseChoice::Stack, ..Default::default() }),
-        Method::Mwe(dermis_fit::method::MweMethod { base: BaseChoice::Stack, ..Default::default() }),
     ] {
         let error = method.check().unwrap_err();
         assert!(matches!(error, MethodError::Base { base: "stack", method: name } if name == method.name()), "{error}");
     }
     let missing = Method::Psd(exact()).fit(&FitInput::new(&arm.rig, &set), &silent).unwrap_err();
     assert!(missing.to_string().contains("the deformers of the stack"), "{missing}");
+}
+
+/// Enveloping over a stack: a correction linear in the turn of a joint is found on what the stack shows.
+#[test]
+fn enveloping_corrects_a_stack() {
+    let arm = Arm::new(9, 6);
+    let stack = stack(&arm, lbs(&arm), 0.01);
+    let rest = &arm.rig.mesh().positions;
+    let example = |(s, pose): (usize, &BoneTransforms)| {
+        let bones = pose.as_slice();
+        let bulge = (bones[2].matrix3 - bones[1].matrix3) * DVec3::new(0.01, 0.02, -0.01);
+        let positions = through(&stack, pose, rest).into_iter().map(|p| p + bulge).collect();
+        let (label, transforms) = (format!("pose {s}"), pose.clone());
+        Example { label, time: None, transforms, positions, importance: 1.0, local: None }
+    };
+    let set = poses(&arm, 12).iter().enumerate().map(example).collect();
+    let set = ExampleSet::new("bulges".into(), set, &arm.rig).unwrap();
+    let method = Method::Mwe(MweMethod { base: BaseChoice::Stack, ..MweMethod::default() });
+    let learnt = method.fit(&FitInput { stack: Some(&stack), ..FitInput::new(&arm.rig, &set) }, &silent).unwrap();
+    assert!(matches!(learnt.deformer.base(), Base::Stack(..)));
+    let bare = Learnt { deformer: learnt.deformer.clone().without_correction(), ..learnt.clone() };
+    let (left, before) = (off(&learnt, &set), off(&bare, &set));
+    assert!(left < 0.05 * before, "{left:e} of {before:e}");
 }
 
 /// Turned frames of bones with and without a stack: rigid binding alone makes the remainders vanish.

@@ -83,7 +83,12 @@ impl<'a> Tensors<'a> {
             out.write_all(&buffer)?;
             Ok(length + buffer.len() as u64)
         };
-        self.list.push(Tensor { name: format!("{}{name}", self.prefix), dtype, shape: shape.to_vec(), write: Box::new(write) });
+        self.list.push(Tensor {
+            name: format!("{}{name}", self.prefix),
+            dtype,
+            shape: shape.to_vec(),
+            write: Box::new(write),
+        });
     }
 
     /// Writes a file with the text `json` under the name `key` in its header.

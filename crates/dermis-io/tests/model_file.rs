@@ -116,13 +116,13 @@ fn corrections_one_after_another_come_back_bit_for_bit() {
         assert!(read(&bytes[..end]).is_err(), "{end}");
     }
     // A correction without a form, and one without its arrays.
-    let mut header = own_header(&bytes);
-    header["corrections"][1] = json!({ "length": 1.0 });
-    assert!(refused(&with(&bytes, &header)).contains("correction 1 has no form"));
-    let mut header = own_header(&bytes);
-    let again = header["corrections"][0].clone();
-    header["corrections"].as_array_mut().unwrap().extend([again.clone(), again]);
-    assert!(refused(&with(&bytes, &header)).contains("\"corrections.3."));
+    let formless = changed(&bytes, |header| header["corrections"][1] = json!({ "length": 1.0 }));
+    assert!(refused(&formless).contains("correction 1 has no form"));
+    let longer = changed(&bytes, |header| {
+        let again = header["corrections"][0].clone();
+        header["corrections"].as_array_mut().unwrap().push(again);
+    });
+    assert!(refused(&longer).contains("\"corrections.3."), "{}", refused(&longer));
 }
 
 #[test]
@@ -276,7 +276,12 @@ fn assemble(header: &Value, data: &[u8]) -> Vec<u8> {
 
 /// A tiny model with its own header changed.
 fn with_header(base: &str, change: impl Fn(&mut Value)) -> Vec<u8> {
-    let (mut header, data) = parts(&to_bytes(|out| write(&tiny(base), out)).unwrap());
+    changed(&to_bytes(|out| write(&tiny(base), out)).unwrap(), change)
+}
+
+/// A file with another header.
+fn changed(file: &[u8], change: impl Fn(&mut Value)) -> Vec<u8> {
+    let (mut header, data) = parts(file);
     let mut own: Value = serde_json::from_str(header["__metadata__"]["dermis"].as_str().unwrap()).unwrap();
     change(&mut own);
     header["__metadata__"]["dermis"] = json!(own.to_string());

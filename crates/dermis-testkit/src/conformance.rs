@@ -224,6 +224,15 @@ fn cases(
     let of_rig = format!("{vertices} vertices with up to {most} influences");
     let case = |(name, deformer): (String, Deformer)| {
         let near_only = deformer.corrections().iter().any(reads_world);
+        // Given positions stay where they are, and are rounded there after every correction.
+        let steps = match deformer.base() {
+            dermis_deform::Base::Given => deformer.corrections().len().max(1),
+            _ => 1,
+        };
+        let roundings = match steps {
+            1 => roundings.clone(),
+            _ => Arc::new(roundings.iter().map(|once| once * steps as f64).collect()),
+        };
         let kept = || (0..all.len()).filter(|&at| keep(at) && !(near_only && at >= first_far));
         let mut case = Case {
             name: format!("{name}, {of_rig}"),
@@ -233,7 +242,7 @@ fn cases(
             poses: kept().map(|at| all[at].clone()).collect(),
             given: kept().map(|at| given[at].clone()).collect(),
             length: tree.rig.mesh().diagonal().max(1.0),
-            roundings: roundings.clone(),
+            roundings,
             expected: vec![],
         };
         case.expected = (0..case.poses.len()).map(|pose| case.expect(pose)).collect();

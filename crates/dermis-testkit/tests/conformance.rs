@@ -61,9 +61,8 @@ fn the_reference_itself_passes_and_every_kind_of_model_occurs() {
     }
     let has = |wanted: fn(&Deformer) -> bool| suite.cases().iter().any(|case| wanted(&case.deformer));
     assert!(has(|model| matches!(model.base(), Base::RotationalRegression(_)) && model.corrections().is_empty()));
-    assert!(has(
-        |model| matches!(model.base(), Base::Given) && matches!(model.corrections().last(), Some(Correction::PoseSpace(_)))
-    ));
+    assert!(has(|model| matches!(model.base(), Base::Given)
+        && matches!(model.corrections().last(), Some(Correction::PoseSpace(_)))));
     assert!(has(
         |model| matches!(model.base(), Base::Rest) && matches!(model.corrections().last(), Some(Correction::Shapes(_)))
     ));

@@ -185,11 +185,11 @@ fn what_a_stack_cannot_serve_is_named() {
     let fit = |options: &str| format!("fit a.npz --examples a.npz --stack stack.json {options} -o m.dermis");
     desk.bad(
         &fit("--method joint"),
-        &["--stack serves --method psd in the inverse form and shape-by-example, not joint"],
+        &["--stack serves --method mwe, psd in the inverse form and shape-by-example, not joint"],
     );
     desk.bad(
         &fit("--method eigenskin"),
-        &["--stack serves --method psd in the inverse form and shape-by-example, not eigenskin"],
+        &["--stack serves --method mwe, psd in the inverse form and shape-by-example, not eigenskin"],
     );
     desk.bad(&fit("--method psd --set form=forward"), &["--stack", "forward form"]);
     desk.bad(&fit("--method psd --mirror on"), &["--stack", "mirrored"]);

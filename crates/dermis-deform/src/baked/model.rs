@@ -46,9 +46,9 @@ impl Baked {
         mut corrections: Vec<BakedCorrection>,
         bones: BoneCount,
     ) -> Self {
-        for correction in &mut corrections {
+        for (at, correction) in corrections.iter_mut().enumerate() {
             if let BakedCorrection::Joints(joints) = correction {
-                joints.arrange();
+                joints.arrange(Some(&base).filter(|_| at == 0));
             }
         }
         let point = rest.first().copied().unwrap_or(Vec3::ZERO);

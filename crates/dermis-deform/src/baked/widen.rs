@@ -54,7 +54,8 @@ impl BakedBase {
             Self::AnimationSpace { bones, a } => {
                 let terms = bones.entries().iter().zip(a);
                 let terms = terms.map(|(&bone, a)| (BoneIndex::new(bone as usize), a.as_dvec4())).collect();
-                let terms = Rows::new(bones.offsets().to_vec(), terms).expect("coefficients for every bone, as was checked");
+                let terms =
+                    Rows::new(bones.offsets().to_vec(), terms).expect("coefficients for every bone, as was checked");
                 Base::AnimationSpace(AnimationSpace { terms })
             }
             Self::RotationalRegression(model) => Base::RotationalRegression(model.clone()),

@@ -2,9 +2,9 @@
 
 use super::mush::{Seen, best_steps};
 use super::{FitInput, MethodError};
+use dermis_deform::baked::{Baked, Scratch};
 use dermis_deform::delta_mush::MOST_STEPS;
 use dermis_deform::{Base, DirectDeltaMush, DualQuaternions, StackPose};
-use dermis_deform::baked::{Baked, Scratch};
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::{BoneTransforms, Example, Rig};
 use serde::{Deserialize, Serialize};
@@ -82,7 +82,9 @@ impl BaseChoice {
             }
             Self::Model => match input.beneath()?.baked().widened()?.into_parts().1 {
                 base @ (Base::Stack(..) | Base::Rest | Base::Given) => {
-                    return Err(MethodError::Beneath { why: format!("its own base, {}, cannot be run beneath another correction", named(&base)) });
+                    return Err(MethodError::Beneath {
+                        why: format!("its own base, {}, cannot be run beneath another correction", named(&base)),
+                    });
                 }
                 base => base,
             },
@@ -105,6 +107,8 @@ impl BaseChoice {
     pub(super) fn check_for(self, method: &'static str) -> Result<(), MethodError> {
         self.check(method)?;
         match self {
+            // A joint model also teaches the other side, and a stack need not have the symmetry of the rig.
+            Self::Stack if method == "mwe" => Ok(()),
             Self::Rest | Self::Stack => Err(MethodError::Base { base: self.name(), method }),
             _ => Ok(()),
         }
@@ -142,7 +146,8 @@ impl TryFrom<String> for BaseChoice {
         ];
         let steps = || Some(Self::DirectDeltaMush(Some(text.strip_prefix("ddm:")?.parse().ok()?)));
         let found = named.into_iter().find(|base| base.name() == text).or_else(steps);
-        found.ok_or_else(|| format!("\"{text}\" is no base: rigid, lbs, dqs, ddm, ddm:N, auto, rest, given, model:FILE"))
+        found
+            .ok_or_else(|| format!("\"{text}\" is no base: rigid, lbs, dqs, ddm, ddm:N, auto, rest, given, model:FILE"))
     }
 }
 

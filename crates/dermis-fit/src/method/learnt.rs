@@ -70,7 +70,11 @@ impl<'a> FitInput<'a> {
         let pairs = own.mesh().positions.iter().zip(&other.mesh().positions);
         let apart = pairs.map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
         if apart > SAME_REST * own.mesh().extent() {
-            return refused(format!("its rest mesh is up to {} m from that of the rig \"{}\"", short(apart), own.name()));
+            return refused(format!(
+                "its rest mesh is up to {} m from that of the rig \"{}\"",
+                short(apart),
+                own.name()
+            ));
         }
         Ok(model)
     }

@@ -1,9 +1,10 @@
 //! Multi-weight enveloping as a [`Method`](super::Method).
 
 use super::base::{BaseChoice, base_at, base_in_training, has_closed_form};
+use super::correctives::CorrectiveShape;
 use super::importance::{IMPORTANCE, Importance};
 use super::learnt::{Solved, SolvedBy};
-use super::correctives::CorrectiveShape;
+use super::pose_space::moves_at_rest;
 use super::remembering::{self, REMEMBER, Remembering};
 use super::ridge::FoldsText;
 use super::settings::{
@@ -294,7 +295,8 @@ impl MweMethod {
 
     /// Whether it can be fitted to sums.
     pub(super) fn streams(&self) -> bool {
-        !matches!(self.base, BaseChoice::Given | BaseChoice::Model) && !matches!(self.maps, MapSource::Examples(_))
+        !matches!(self.base, BaseChoice::Given | BaseChoice::Model | BaseChoice::Stack)
+            && !matches!(self.maps, MapSource::Examples(_))
     }
 
     pub(super) fn check(&self) -> Result<(), MethodError> {
@@ -352,6 +354,7 @@ impl MweMethod {
         if !bare.is_empty() {
             report.warnings.push(FitWarning::NothingSculpted { examples: bare });
         }
+        report.warnings.extend(moves_at_rest(&mut base, input));
         let solved = SolvedBy::Mwe(fitted.report);
         let learnt = Learnt::new(base, Some(fitted.correction.into()), input, report, solved)?;
         let mut learnt = Learnt { coefficients: self.coefficients, ..learnt };

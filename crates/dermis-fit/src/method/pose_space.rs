@@ -2,11 +2,11 @@
 
 use super::base::{BaseChoice, base_in_training};
 use super::coordinates::{coordinates, coordinates_line};
+use super::correctives::CorrectiveShape;
 use super::error::{Lack, within};
 use super::importance::{IMPORTANCE, Importance};
 use super::learnt::SolvedBy;
 use super::maps::RINGS;
-use super::correctives::CorrectiveShape;
 use super::remembering::{REMEMBER, Remembering};
 use super::ridge::FoldsText;
 use super::settings::{

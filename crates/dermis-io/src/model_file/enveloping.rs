@@ -31,7 +31,12 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedEnveloping, rig: &Rig) 
 }
 
 /// A correction from its arrays.
-pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &StoredCorrection, rows: &str) -> Result<BakedEnveloping, ReadError> {
+pub(super) fn read(
+    r: &Reader<'_>,
+    rig: &Rig,
+    stored: &StoredCorrection,
+    rows: &str,
+) -> Result<BakedEnveloping, ReadError> {
     let (vertices, bones) = (rig.mesh().positions.len(), rig.skeleton().len());
     let rows = match rows {
         "row" => EnvelopingForm::Row,

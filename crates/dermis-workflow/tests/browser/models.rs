@@ -50,7 +50,9 @@ fn joint_model(arm: &Arm) -> ModelFile {
         ..JointMethod::default()
     };
     let mut file = learnt(arm, &Method::Joint(method));
-    let Some(BakedCorrection::Joints(joints)) = file.model.baked().corrections().last() else { panic!("another correction") };
+    let Some(BakedCorrection::Joints(joints)) = file.model.baked().corrections().last() else {
+        panic!("another correction")
+    };
     let mut changed = joints.clone();
     changed.shared = Rows::by_row(changed.shared.len(), vec![]);
     (changed.limits, changed.radii) = (vec![], vec![]);

@@ -8,7 +8,7 @@ use super::coefficients::AHEAD;
 use super::free::Lanes;
 use super::joints::{BakedJoints, BakedSharedTerm, JointsScratch};
 use super::settle::{settle_eight, turned};
-use crate::baked::bases::{BakedBase, NO_ANCHOR, blended, moved_by, summed};
+use crate::baked::bases::{NO_ANCHOR, blended, moved_by, summed};
 use crate::baked::lanes::{self, Columns, EIGHT, Eight, EightKernel, Four, Stored, numbers, padded};
 use crate::joints::CorrectionFrame;
 use crate::simd::prefetch;
@@ -86,8 +86,8 @@ impl<T: Stored> JointChunks<'_, T> {
         let more = c.weights.more_of(range.clone());
         let (before, after) = more.split_at(more.partition_point(|e| (e.0 as usize) < block.from + whole));
         let (fours, anchors, rest) = (&c.weights.fours[range.clone()], &c.anchors[range.clone()], &block.rest[range]);
-        // The positions of a linear base are the linear blend that the shared part is seen from.
-        let known = matches!(block.base, BakedBase::Lbs(_)) && self.pose.back.is_empty();
+        // The shared part is seen from the linear blend.
+        let known = c.adds_to_blend && self.pose.back.is_empty();
         let (some, last) = out.split_at_mut(whole);
         let mut held = 0;
         lanes::run(Chunks {

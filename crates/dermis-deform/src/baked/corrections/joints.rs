@@ -5,7 +5,7 @@ use super::coefficients::CoefficientPrecision;
 use super::free::{FreeLanes, FreePart};
 use super::joint_lanes::{JointChunks, SharedLines};
 use super::settle::settle_one;
-use crate::baked::bases::{NO_ANCHOR, Weights, moved};
+use crate::baked::bases::{BakedBase, NO_ANCHOR, Weights, moved};
 use crate::baked::lanes::{Columns, DualQuaternion, FEW};
 use crate::joints::{CorrectionFrame, Joints, gate};
 use crate::pose_space::CompiledShapes;
@@ -37,6 +37,8 @@ pub struct BakedJoints {
     pub layer: BakedLayer,
     /// The shared part as evaluation reads it; made when a model is put together.
     pub(in crate::baked) lines: SharedLines,
+    /// Whether the positions that it is added to are B, the linear blend with its own weights.
+    pub(in crate::baked) adds_to_blend: bool,
 }
 
 /// The shapes of every vertex in the layer of a joint model.
@@ -121,12 +123,14 @@ impl BakedJoints {
             radii: vec![],
             layer: BakedLayer::default(),
             lines: SharedLines::default(),
+            adds_to_blend: false,
         }
     }
 
-    /// Arranges the shared part for evaluation.
-    pub(in crate::baked) fn arrange(&mut self) {
+    /// Arranges the correction for evaluation; `beneath` is the base, unless another correction comes between.
+    pub(in crate::baked) fn arrange(&mut self, beneath: Option<&BakedBase>) {
         self.lines = SharedLines::of(&self.shared);
+        self.adds_to_blend = matches!(beneath, Some(BakedBase::Lbs(weights)) if *weights == self.weights);
     }
 
     /// The pose into the scratch; how many joints were limited, of how many.
