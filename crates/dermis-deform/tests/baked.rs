@@ -274,7 +274,7 @@ fn corrections_one_after_another_add_up() {
     let rest = || tree.rig.mesh().positions.clone();
     let all = corrections(&tree, &mut random);
     let base = Base::Lbs(tree.weights().clone());
-    let mut skin_of = |correction: &[&Correction], pose: &BoneTransforms| {
+    let skin_of = |correction: &[&Correction], pose: &BoneTransforms| {
         let bare = Deformer::new(rest(), base.clone(), None).unwrap();
         let whole = correction.iter().fold(bare, |made, &c| made.followed_by(c.clone()).unwrap()).bake();
         let mut skin = vec![Vec3::NAN; 150];

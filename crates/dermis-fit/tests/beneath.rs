@@ -166,7 +166,7 @@ fn a_model_that_does_not_serve_is_refused_with_the_reason() {
 fn sculpt(arm: &Arm, s: usize, pose: &ArmPose) -> Example {
     let transforms = arm.transforms(pose);
     let skin = skinned(&arm.rig, &transforms);
-    let touched: Vec<bool> = (0..skin.len()).map(|v| (v + 7 * s) % 4 == 0).collect();
+    let touched: Vec<bool> = (0..skin.len()).map(|v| (v + 7 * s).is_multiple_of(4)).collect();
     let by = DVec3::new(0.01, -0.02, 0.005 * s as f64);
     let positions = skin.iter().zip(&touched).map(|(p, touched)| if *touched { *p + by } else { *p }).collect();
     let local = Some(LocalSculpt { mask: Some(touched), shown: None });

@@ -1,5 +1,6 @@
 //! Model files: nothing is lost on the way out and back, and no file can do harm on the way in.
 
+mod headers;
 mod models;
 
 use dermis_deform::baked::{BakedBase, BakedCorrection, CoefficientPrecision};
@@ -8,6 +9,7 @@ use dermis_deform::pose_space::Carrier;
 use dermis_io::ModelFile;
 use dermis_io::model_file::{VERSION, read, write};
 use dermis_io::to_bytes;
+use headers::{assemble, changed, parts};
 use models::{Guard, joint_model, model, pose, pose_space, skin, tiny};
 use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
@@ -93,36 +95,6 @@ fn every_kind_of_model_comes_back_bit_for_bit() {
         }
     }
     assert_eq!(seen, 9 * BASES.len());
-}
-
-#[test]
-fn corrections_one_after_another_come_back_bit_for_bit() {
-    let parts = [
-        model("lbs", Some(dermis_deform::EnvelopingForm::Row), Guard::On),
-        joint_model("lbs", CorrectionFrame::Blend, Guard::On),
-        pose_space(Carrier::Base, Guard::Off),
-        model("lbs", Some(dermis_deform::EnvelopingForm::Full), Guard::OnWithConstants),
-    ];
-    let corrections = parts.iter().flat_map(|part| part.baked().corrections()).cloned();
-    let mut written = parts[0].clone();
-    let baked = written.baked().clone().with_corrections(corrections).unwrap();
-    written.model = written.model.with_baked(baked).unwrap();
-    let bytes = to_bytes(|out| write(&written, out)).unwrap();
-    let back = read(&bytes).unwrap();
-    assert_eq!(back.baked().corrections().len(), 4);
-    assert_eq!(skin(&back), skin(&written));
-    assert_eq!(to_bytes(|out| write(&back, out)).unwrap(), bytes);
-    for end in (0..bytes.len()).step_by(97) {
-        assert!(read(&bytes[..end]).is_err(), "{end}");
-    }
-    // A correction without a form, and one without its arrays.
-    let formless = changed(&bytes, |header| header["corrections"][1] = json!({ "length": 1.0 }));
-    assert!(refused(&formless).contains("correction 1 has no form"));
-    let longer = changed(&bytes, |header| {
-        let again = header["corrections"][0].clone();
-        header["corrections"].as_array_mut().unwrap().push(again);
-    });
-    assert!(refused(&longer).contains("\"corrections.3."), "{}", refused(&longer));
 }
 
 #[test]
@@ -262,30 +234,9 @@ fn flipped_bits_give_an_error_or_a_model_that_runs() {
     assert!(read_well > 100 && refused > 100, "{read_well} read, {refused} refused");
 }
 
-/// A safetensors file as parts: its JSON header and its bytes.
-fn parts(bytes: &[u8]) -> (Value, Vec<u8>) {
-    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
-    (serde_json::from_slice(&bytes[8..8 + length]).unwrap(), bytes[8 + length..].to_vec())
-}
-
-fn assemble(header: &Value, data: &[u8]) -> Vec<u8> {
-    let mut text = header.to_string().into_bytes();
-    text.resize(text.len().next_multiple_of(8), b' ');
-    [&(text.len() as u64).to_le_bytes(), text.as_slice(), data].concat()
-}
-
 /// A tiny model with its own header changed.
 fn with_header(base: &str, change: impl Fn(&mut Value)) -> Vec<u8> {
     changed(&to_bytes(|out| write(&tiny(base), out)).unwrap(), change)
-}
-
-/// A file with another header.
-fn changed(file: &[u8], change: impl Fn(&mut Value)) -> Vec<u8> {
-    let (mut header, data) = parts(file);
-    let mut own: Value = serde_json::from_str(header["__metadata__"]["dermis"].as_str().unwrap()).unwrap();
-    change(&mut own);
-    header["__metadata__"]["dermis"] = json!(own.to_string());
-    assemble(&header, &data)
 }
 
 /// An array: name, type, shape and bytes.

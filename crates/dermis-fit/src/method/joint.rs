@@ -234,7 +234,7 @@ impl JointMethod {
 
     /// Adds the layer to the report.
     fn remembers(report: &mut FitReport, layer: &LayerReport, rig: &Rig) {
-        report.warnings.extend(remembering::warnings(&layer));
+        report.warnings.extend(remembering::warnings(layer));
         if let MethodReport::Joint(own) = &mut report.details {
             own.remembered = layer.shapes.iter().map(|shape| CorrectiveShape::new(shape, rig)).collect();
         }

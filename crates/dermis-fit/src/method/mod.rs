@@ -16,6 +16,7 @@
 
 mod animation_space;
 mod base;
+mod beneath;
 mod by_example;
 mod composites;
 mod contradictions;

@@ -243,7 +243,7 @@ pub struct EnvelopingReport {
     principal_axes: Option<PrincipalAxes>,
     /// The sculpts that the model remembers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    remembered: Vec<CorrectiveShape>,
+    pub(super) remembered: Vec<CorrectiveShape>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -360,11 +360,7 @@ impl MweMethod {
         let mut learnt = Learnt { coefficients: self.coefficients, ..learnt };
         if strength > 0.0 {
             let layer = Remembering { strength, mirror: None, guard: self.guard, base: &shown };
-            let named;
-            (learnt, named) = layer.over(learnt, input, progress)?;
-            if let MethodReport::Mwe(own) = &mut learnt.report.details {
-                own.remembered = named;
-            }
+            learnt = layer.over(learnt, input, progress)?;
         }
         Ok(learnt)
     }

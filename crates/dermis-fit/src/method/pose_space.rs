@@ -152,7 +152,7 @@ pub struct PoseSpaceReport {
     budgets: Option<Vec<BudgetCost>>,
     /// The sculpts that the model remembers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    remembered: Vec<CorrectiveShape>,
+    pub(super) remembered: Vec<CorrectiveShape>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -341,13 +341,8 @@ impl PsdMethod {
         let mut learnt = fit(&self.pose_space, Kind::Psd, &settings, self.budget, input, progress)?;
         if self.remember > 0.0 {
             let base = base_in_training(&mut self.pose_space.base.of(input)?, input)?;
-            let (strength, mirror) = (self.remember, settings.mirror.as_ref());
-            let layer = Remembering { strength, mirror, guard: self.pose_space.guard, base: &base };
-            let named;
-            (learnt, named) = layer.over(learnt, input, progress)?;
-            if let MethodReport::PoseSpace(own) = &mut learnt.report.details {
-                own.remembered = named;
-            }
+            let (strength, mirror, guard) = (self.remember, settings.mirror.as_ref(), self.pose_space.guard);
+            learnt = Remembering { strength, mirror, guard, base: &base }.over(learnt, input, progress)?;
         }
         Ok(learnt)
     }

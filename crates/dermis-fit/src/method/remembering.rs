@@ -5,7 +5,7 @@
 
 use super::correctives::CorrectiveShape;
 use super::settings::Setting;
-use super::{FitInput, FitWarning, Learnt, MethodError, short};
+use super::{FitInput, FitWarning, Learnt, MethodError, MethodReport, short};
 use crate::joints::JointSettings;
 use crate::psd::remember::{LayerReport, remember};
 use crate::training::Progress;
@@ -56,13 +56,13 @@ pub(super) struct Remembering<'a> {
 }
 
 impl Remembering<'_> {
-    /// Puts the layer over what was learnt. The shapes are those that the report names.
+    /// Puts the layer over what was learnt, and its shapes into the report.
     pub(super) fn over(
         &self,
         mut learnt: Learnt,
         input: &FitInput<'_>,
         progress: Progress<'_>,
-    ) -> Result<(Learnt, Vec<CorrectiveShape>), MethodError> {
+    ) -> Result<Learnt, MethodError> {
         let weights = input.weights()?;
         let smooth = smooth(&learnt, input)?;
         let shown = self.shown(input)?;
@@ -85,10 +85,15 @@ impl Remembering<'_> {
             layer.radii = (0..vertices).map(largest).collect();
         }
         let named = report.shapes.iter().map(|shape| CorrectiveShape::new(shape, input.rig)).collect();
+        match &mut learnt.report.details {
+            MethodReport::Mwe(own) => own.remembered = named,
+            MethodReport::PoseSpace(own) => own.remembered = named,
+            _ => {}
+        }
         if layer.layer.is_some() {
             learnt.deformer = learnt.deformer.followed_by(layer)?;
         }
-        Ok((learnt, named))
+        Ok(learnt)
     }
 
     /// The examples with the base as what was shown, where a sculpt does not say it: what a sculpt touched is what it changed of the
