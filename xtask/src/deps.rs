@@ -41,7 +41,7 @@ const TABLE: &[Rule] = &[
     // A skeleton for a bare mesh, by the parts of a body that dermis-motion knows, and its weights by the heat of dermis-fit.
     rule("dermis-autorig", 4430, &["dermis-rig", "dermis-fit", "dermis-motion"]),
     // Scenes are read into what dermis-motion plays.
-    rule("dermis-io", 25050, &["dermis-rig", "dermis-deform", "dermis-motion"]),
+    rule("dermis-io", 25100, &["dermis-rig", "dermis-deform", "dermis-motion"]),
     // The only crate below the recipes that opens files; it shows a clip's skin by linear blend skinning.
     rule("dermis-files", 4770, &["dermis-rig", "dermis-deform", "dermis-io"]),
     // Shows what others computed: text in, text out, so that a program without files or terminal can use it.

@@ -31,7 +31,7 @@ impl Error {
                 Phrase::of_setting(setting, format!(" has no effect {with}"))
             }
             Self::Method(MethodError::Base { base: "stack", method }) => {
-                let serves = Phrase::from("`stack` serves `method=psd` in the inverse form and shape-by-example, not ");
+                let serves = Phrase::from("`stack` serves `method=mwe`, psd in the inverse form and shape-by-example, not ");
                 serves.then(Phrase::text(*method))
             }
             Self::Method(MethodError::Base { base, method }) => {
