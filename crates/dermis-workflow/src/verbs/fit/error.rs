@@ -31,7 +31,8 @@ impl Error {
                 Phrase::of_setting(setting, format!(" has no effect {with}"))
             }
             Self::Method(MethodError::Base { base: "stack", method }) => {
-                let serves = Phrase::from("`stack` serves `method=mwe`, psd in the inverse form and shape-by-example, not ");
+                let serves =
+                    Phrase::from("`stack` serves `method=mwe`, psd in the inverse form and shape-by-example, not ");
                 serves.then(Phrase::text(*method))
             }
             Self::Method(MethodError::Base { base, method }) => {
