@@ -126,6 +126,7 @@ class Mwe(Method):
         duplicates: float = ...,
         untouched: float = ...,
         importance: Sequence[Any] = ...,
+        remember: Choice | None = ...,
         solve_precision: Choice = ...,
         guard: bool = ...,
         coefficients: Choice = ...,
@@ -176,6 +177,7 @@ class Psd(Method):
         linear: bool = ...,
         singular: Choice = ...,
         importance: Sequence[Any] = ...,
+        remember: float = ...,
         budget: Choice | None = ...,
     ) -> None: ...
 
