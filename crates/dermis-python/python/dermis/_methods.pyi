@@ -126,10 +126,10 @@ class Mwe(Method):
         duplicates: float = ...,
         untouched: float = ...,
         importance: Sequence[Any] = ...,
-        remember: Choice | None = ...,
         solve_precision: Choice = ...,
         guard: bool = ...,
         coefficients: Choice = ...,
+        remember: Choice | None = ...,
     ) -> None: ...
 
 class OwnWeights(Method):
@@ -177,8 +177,8 @@ class Psd(Method):
         linear: bool = ...,
         singular: Choice = ...,
         importance: Sequence[Any] = ...,
-        remember: float = ...,
         budget: Choice | None = ...,
+        remember: float = ...,
     ) -> None: ...
 
 class RotationalRegression(Method):
