@@ -289,7 +289,8 @@ pub fn show(outcome: &ExportOutcome, ui: &Ui, json: bool) -> ExitCode {
     let (bytes, lines) = match &outcome.made {
         ExportMade::Baked { exported, corrects, refusal } => {
             if let Some(reason) = refusal {
-                ui.print(&spelled(&refused(format!("no shapes are driven: {reason}"), *reason)));
+                let said = refused(format!("no shapes are driven: {reason}"), *reason);
+                ui.print(&spelled(&said.then("; or drive fitted ones with `driven=true`".into())));
             }
             (exported.bytes, lines(exported, &unit, *corrects))
         }
@@ -386,8 +387,9 @@ fn pruning(pruned: Option<&PruneCost>, unit: &LengthUnit) -> Option<String> {
 fn driven_lines(driven: &Driven<DrivenReport>, unit: &LengthUnit) -> Vec<String> {
     let mut lines: Vec<String> = pruning(driven.pruned.as_ref(), unit).into_iter().collect();
     let (coordinates, joints) = (driven.coordinates, driven.joints);
+    let whose = if driven.fitted { "fitted to the model's skin, " } else { "" };
     lines.push(format!(
-        "{} shapes driven by {coordinates} coordinates of {joints} joints, made from {} poses",
+        "{} shapes driven by {coordinates} coordinates of {joints} joints, {whose}made from {} poses",
         driven.shapes - driven.sculpts,
         driven.samples
     ));

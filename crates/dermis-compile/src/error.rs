@@ -1,5 +1,6 @@
 //! Why a model cannot be compiled.
 
+use dermis_deform::DeformerError;
 use dermis_fit::FitError;
 use dermis_fit::decompose::DecomposeError;
 use dermis_measure::MeasureError;
@@ -56,9 +57,9 @@ pub enum CompileError {
         /// Vertices of each.
         vertices: usize,
     },
-    /// A model whose correction is no joint model.
-    #[error("joint coordinates are those of a joint model, and this is none")]
-    NoJointModel,
+    /// A model without a correction.
+    #[error("this model is linear blend skinning alone: there is no correction that shapes could hold")]
+    NoCorrection,
     /// A ridge that is no positive number.
     #[error("the ridge λ of the model is {0}, which is no positive number")]
     Ridge(f64),
@@ -79,9 +80,12 @@ pub enum CompileError {
     /// The search for weights or helper bones failed.
     #[error("the model's skin cannot be compiled: {0}")]
     Decompose(DecomposeError),
-    /// The compression of a pose space failed.
+    /// The compression of a pose space, or the fit of joint coordinates, failed.
     #[error(transparent)]
     Fit(FitError),
+    /// The joint coordinates do not go with the rig.
+    #[error(transparent)]
+    Deformer(#[from] DeformerError),
     /// The model cannot be run or measured.
     #[error(transparent)]
     Measure(MeasureError),

@@ -13,6 +13,8 @@ use dermis_solve::Random;
 const MOST_SAMPLES: usize = 256;
 /// Training poses among them, at most; more are thinned evenly.
 const MOST_TRAINING: usize = 192;
+/// Recombinations, at least: of few training poses every joint has few rotations of its own, and only mixed poses part the joints.
+const LEAST_MIXED: usize = 48;
 /// Seed of the recombinations.
 const SEED: u64 = 1;
 
@@ -77,7 +79,7 @@ pub(crate) struct Samples {
     pub training: usize,
 }
 
-/// Returns the training poses with every root at rest, then as many recombinations of their joints.
+/// Returns the training poses with every root at rest, then as many recombinations of their joints, or [`LEAST_MIXED`].
 ///
 /// A model does not keep bones that move no skin; here they stand still to their parent.
 pub(crate) fn sample_poses(skeleton: &Skeleton, training: &TrainingPoses) -> Samples {
@@ -101,7 +103,7 @@ pub(crate) fn sample_poses(skeleton: &Skeleton, training: &TrainingPoses) -> Sam
     };
     let mut poses: Vec<BoneTransforms> = known.iter().map(|&s| assemble(Box::new(move || s))).collect();
     let mut random = Random::new(SEED, 0);
-    for _ in 0..known.len().min(MOST_SAMPLES - known.len()) {
+    for _ in 0..known.len().max(LEAST_MIXED).min(MOST_SAMPLES - known.len()) {
         poses.push(assemble(Box::new(|| known[(random.unit() * known.len() as f64) as usize])));
     }
     Samples { poses, training: known.len() }

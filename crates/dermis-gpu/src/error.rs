@@ -17,9 +17,6 @@ pub enum Unsupported {
     /// Its price grows with the number of examples.
     #[error("an uncompiled pose space does not run on a graphics card; compile it to shapes")]
     PoseSpace,
-    /// One shader computes one correction.
-    #[error("corrections one after another do not run on a graphics card")]
-    Corrections,
     /// A blended matrix does not know what a correction does.
     #[error("a corrected model has no skinned normals; ask for normals of the mesh")]
     SkinnedNormals,

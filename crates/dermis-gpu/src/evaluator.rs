@@ -38,17 +38,25 @@ struct Shared {
     device: wgpu::Device,
     /// What prepares poses.
     model: Baked,
-    header: Header,
+    vertices: u32,
     bones: usize,
-    name: String,
-    positions: wgpu::ComputePipeline,
+    /// One after another: the base with the first correction, then the others.
+    passes: Vec<Pass>,
+    has_normals: bool,
+    mesh: Option<SharedMesh>,
+}
+
+/// A dispatch that writes positions.
+#[derive(Debug)]
+struct Pass {
+    header: Header,
+    shader: Shader,
+    pipeline: wgpu::ComputePipeline,
     layout: wgpu::BindGroupLayout,
     rest: wgpu::Buffer,
     words: wgpu::Buffer,
     coefficients: wgpu::Buffer,
     extras: wgpu::Buffer,
-    has_normals: bool,
-    mesh: Option<SharedMesh>,
 }
 
 #[derive(Debug)]
@@ -68,11 +76,11 @@ pub struct Batch {
     /// Poses last uploaded.
     poses: usize,
     staging: Vec<[f32; 4]>,
-    header: wgpu::Buffer,
     pose_data: wgpu::Buffer,
     positions: wgpu::Buffer,
     normals: wgpu::Buffer,
-    group: wgpu::BindGroup,
+    /// Header and bindings of each pass.
+    passes: Vec<(wgpu::Buffer, wgpu::BindGroup)>,
     mesh: Option<BatchMesh>,
 }
 
@@ -95,15 +103,12 @@ impl Evaluator {
         // Three times a vertex's number must be an index.
         buffers::fits("vertices", vertices as u64, u64::from(u32::MAX) / 3)?;
         let at_rest = if let Normals::Skinned(normals) = normals { Some(normals) } else { None };
-        let arrays = Arrays::new(model, bones, at_rest)?;
+        let passes = Arrays::passes(model, bones, at_rest)?;
         let mesh = match normals {
             Normals::Mesh(triangles) => Some(MeshArrays::new(triangles, vertices)?),
             Normals::None | Normals::Skinned(_) => None,
         };
-        let shader = Shader::positions(arrays.base, arrays.correction);
         let shared = buffers::checked(device, || {
-            // Buffers 0 to 7 of the shaders of positions: one uniform, five read, two written.
-            let (layout, positions) = pipeline(device, shader, 5, 2);
             let mesh = mesh.map(|mesh| -> Result<_, GpuError> {
                 let (layout, faces) = pipeline(device, Shader::FACES, 2, 2);
                 let (_, normals) = pipeline_with(device, Shader::NORMALS, &layout);
@@ -113,15 +118,9 @@ impl Evaluator {
             Ok(Shared {
                 device: device.clone(),
                 model: model.without_vertices(),
-                header: arrays.header,
+                vertices: vertices as u32,
                 bones,
-                name: shader.to_string(),
-                positions,
-                layout,
-                rest: buffers::filled(device, "rest", &buffers::bytes(&arrays.rest))?,
-                words: buffers::filled(device, "words", bytemuck::cast_slice(&arrays.words))?,
-                coefficients: buffers::filled(device, "coefficients", &buffers::bytes(&arrays.coefficients))?,
-                extras: buffers::filled(device, "extras", &buffers::bytes(&arrays.extras))?,
+                passes: passes.iter().map(|arrays| Pass::new(device, arrays)).collect::<Result<_, _>>()?,
                 has_normals: !matches!(normals, Normals::None),
                 mesh: mesh.transpose()?,
             })
@@ -129,21 +128,24 @@ impl Evaluator {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// The name of the shader of positions, such as `lbs_joints`.
-    pub fn shader(&self) -> &str {
-        &self.shared.name
+    /// The names of the shaders of positions, such as `lbs_joints`, one for each correction, in the order of their dispatches.
+    pub fn shaders(&self) -> impl Iterator<Item = String> {
+        self.shared.passes.iter().map(|pass| pass.shader.to_string())
     }
 
     /// Bytes of the model's buffers on the device, those of batches apart.
     pub fn bytes(&self) -> u64 {
-        let Shared { rest, words, coefficients, extras, mesh, .. } = &*self.shared;
-        let mesh = mesh.as_ref().map_or(0, |mesh| mesh.words.size());
-        rest.size() + words.size() + coefficients.size() + extras.size() + mesh
+        let of_pass = |pass: &Pass| {
+            let Pass { rest, words, coefficients, extras, .. } = pass;
+            [rest, words, coefficients, extras].map(wgpu::Buffer::size).iter().sum::<u64>()
+        };
+        let mesh = self.shared.mesh.as_ref().map_or(0, |mesh| mesh.words.size());
+        self.shared.passes.iter().map(of_pass).sum::<u64>() + mesh
     }
 
     /// Bytes that are sent to the device for every pose.
     pub fn bytes_per_pose(&self) -> u64 {
-        16 * u64::from(self.shared.header.stride)
+        16 * u64::from(self.shared.stride())
     }
 
     /// Room for up to `capacity` poses at a time, at least one.
@@ -153,14 +155,14 @@ impl Evaluator {
     pub fn batch(&self, capacity: usize) -> Result<Batch, GpuError> {
         let shared = Arc::clone(&self.shared);
         let (device, capacity) = (&self.shared.device, capacity.max(1));
-        let (vertices, poses) = (u64::from(shared.header.vertices), capacity as u64);
+        let (vertices, poses) = (u64::from(shared.vertices), capacity as u64);
         let index = u64::from(u32::MAX);
         let places = |what, count: u64| match count.checked_mul(3).and_then(|c| c.checked_mul(poses)) {
             Some(size) => buffers::fits(what, size, index).map(|()| 4 * size),
             None => Err(GpuError::TooLarge { what, size: u64::MAX, most: index }),
         };
         let written = places("coordinates of all poses", vertices)?;
-        let sent = u64::from(shared.header.stride).saturating_mul(poses);
+        let sent = u64::from(shared.stride()).saturating_mul(poses);
         buffers::fits("numbers of all poses", sent, index)?;
         let faces = match &shared.mesh {
             Some(mesh) => places("face normals of all poses", u64::from(mesh.header.faces))?,
@@ -171,14 +173,18 @@ impl Evaluator {
         buffers::checked(device, || {
             let output = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::COPY_SRC;
             let uniform = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
-            let header = buffers::empty(device, "header", size_of::<Header>() as u64, uniform)?;
             let pose_data = buffers::empty(device, "poses", 16 * sent, UPLOADED)?;
             let positions = buffers::empty(device, "positions", written, output)?;
             let size = if shared.has_normals { written } else { 0 };
             let normals = buffers::empty(device, "normals", size, output)?;
-            let Shared { rest, words, coefficients, extras, layout, .. } = &*shared;
-            let bound = [&header, &pose_data, rest, words, coefficients, extras, &positions, &normals];
-            let group = buffers::group(device, layout, &bound);
+            let of_pass = |pass: &Pass| {
+                let Pass { rest, words, coefficients, extras, layout, .. } = pass;
+                let header = buffers::empty(device, "header", size_of::<Header>() as u64, uniform)?;
+                let bound = [&header, &pose_data, rest, words, coefficients, extras, &positions, &normals];
+                let group = buffers::group(device, layout, &bound);
+                Ok((header, group))
+            };
+            let passes = shared.passes.iter().map(of_pass).collect::<Result<_, GpuError>>()?;
             let mesh = shared.mesh.as_ref().map(|mesh| -> Result<_, GpuError> {
                 let header = buffers::empty(device, "mesh header", size_of::<MeshHeader>() as u64, uniform)?;
                 let faces = buffers::empty(device, "faces", faces, wgpu::BufferUsages::STORAGE)?;
@@ -192,13 +198,37 @@ impl Evaluator {
                 capacity,
                 poses: 0,
                 staging,
-                header,
                 pose_data,
                 positions,
                 normals,
-                group,
+                passes,
                 mesh,
             })
+        })
+    }
+}
+
+impl Shared {
+    /// vec4 per pose.
+    fn stride(&self) -> u32 {
+        self.passes.first().map_or(1, |pass| pass.header.stride)
+    }
+}
+
+impl Pass {
+    fn new(device: &wgpu::Device, arrays: &Arrays) -> Result<Self, GpuError> {
+        let shader = Shader::positions(arrays.base, arrays.correction);
+        // Buffers 0 to 7 of the shaders of positions: one uniform, five read, two written.
+        let (layout, pipeline) = pipeline(device, shader, 5, 2);
+        Ok(Self {
+            header: arrays.header,
+            shader,
+            pipeline,
+            layout,
+            rest: buffers::filled(device, "rest", &buffers::bytes(&arrays.rest))?,
+            words: buffers::filled(device, "words", bytemuck::cast_slice(&arrays.words))?,
+            coefficients: buffers::filled(device, "coefficients", &buffers::bytes(&arrays.coefficients))?,
+            extras: buffers::filled(device, "extras", &buffers::bytes(&arrays.extras))?,
         })
     }
 }
@@ -219,7 +249,7 @@ impl Batch {
         if let Some(pose) = poses.iter().find(|pose| pose.len() != shared.bones) {
             return Err(GpuError::Mismatch { what: "bones of a pose", found: pose.len(), needed: shared.bones });
         }
-        let stride = shared.header.stride as usize;
+        let stride = shared.stride() as usize;
         self.staging.resize(poses.len() * stride, [0.0; 4]);
         let guarded = self
             .staging
@@ -227,7 +257,7 @@ impl Batch {
             .zip(poses)
             .map_init(Scratch::default, |scratch, (out, transforms)| {
                 let pose = shared.model.pose(transforms, scratch).expect("the bones were counted above");
-                pose::write(&pose, &shared.header, out);
+                pose::write(&pose, shared.passes.iter().map(|pass| &pass.header), out);
                 pose.guarded
             })
             .reduce(Guarded::default, |a, b| Guarded {
@@ -238,13 +268,16 @@ impl Batch {
         self.poses = poses.len();
         let device = &shared.device;
         let count = poses.len() as u32;
-        let mut header = shared.header;
-        (header.poses, header.row) = (count, self.rows(device, header.vertices)?.0);
-        queue.write_buffer(&self.header, 0, bytemuck::bytes_of(&header));
+        let row = self.rows(device, shared.vertices)?.0;
+        for (pass, (buffer, _)) in shared.passes.iter().zip(&self.passes) {
+            let mut header = pass.header;
+            (header.poses, header.row) = (count, row);
+            queue.write_buffer(buffer, 0, bytemuck::bytes_of(&header));
+        }
         queue.write_buffer(&self.pose_data, 0, bytemuck::cast_slice(&self.staging));
         if let (Some(mesh), Some(batch)) = (&shared.mesh, &self.mesh) {
             let mut of_mesh = mesh.header;
-            (of_mesh.poses, of_mesh.row) = (count, header.row);
+            (of_mesh.poses, of_mesh.row) = (count, row);
             of_mesh.row_of_faces = self.rows(device, of_mesh.faces)?.0;
             queue.write_buffer(&batch.header, 0, bytemuck::bytes_of(&of_mesh));
         }
@@ -269,7 +302,9 @@ impl Batch {
                 pass.dispatch_workgroups(x, y, 1);
             }
         };
-        run(&shared.positions, &self.group, shared.header.vertices);
+        for (pass, (_, group)) in shared.passes.iter().zip(&self.passes) {
+            run(&pass.pipeline, group, shared.vertices);
+        }
         if let (Some(mesh), Some(batch)) = (&shared.mesh, &self.mesh) {
             run(&mesh.faces, &batch.group, mesh.header.faces);
             run(&mesh.normals, &batch.group, mesh.header.vertices);
@@ -315,7 +350,7 @@ impl Batch {
     }
 
     fn read(&self, queue: &wgpu::Queue, buffer: &wgpu::Buffer) -> Result<Vec<Vec3>, GpuError> {
-        let size = 12 * u64::from(self.shared.header.vertices) * self.poses as u64;
+        let size = 12 * u64::from(self.shared.vertices) * self.poses as u64;
         let numbers = buffers::read(&self.shared.device, queue, buffer, size)?;
         Ok(numbers.chunks_exact(3).map(Vec3::from_slice).collect())
     }

@@ -22,6 +22,10 @@ const WORLD: u32 = 4;
 
 /// A joint model has a layer.
 const LAYER: u32 = 8;
+/// The pass corrects the positions that the pass before wrote,
+const FOLLOWS: u32 = 16;
+/// and another pass follows, so that positions stay about the middle.
+const FOLLOWED: u32 = 32;
 
 /// `List` of the shaders.
 #[repr(C)]
@@ -70,7 +74,7 @@ impl Header {
     }
 }
 
-/// The arrays of a model.
+/// The arrays of a pass: the base with a model's first correction, or one of the others.
 pub(crate) struct Arrays {
     pub(crate) base: BaseForm,
     pub(crate) correction: CorrectionForm,
@@ -83,22 +87,42 @@ pub(crate) struct Arrays {
 }
 
 impl Arrays {
-    /// Of a model whose poses have `bones` bones. `normals` are those at rest where skinned normals are wanted.
-    pub(crate) fn new(model: &Baked, bones: usize, normals: Option<&[Vec3]>) -> Result<Self, GpuError> {
+    /// The passes of a model whose poses have `bones` bones, one a correction. `normals` are those at rest where skinned normals are
+    /// wanted.
+    ///
+    /// All passes read one buffer of poses: the sections of each come after those of the passes before.
+    pub(crate) fn passes(model: &Baked, bones: usize, normals: Option<&[Vec3]>) -> Result<Vec<Self>, GpuError> {
+        let corrections = model.corrections();
+        let (mut made, mut stride) = (Vec::with_capacity(corrections.len().max(1)), 1);
+        for at in 0..corrections.len().max(1) {
+            let mut pass = Self::pass(model, corrections.get(at), at > 0, stride, bones, normals)?;
+            pass.header.flags |= if at > 0 { FOLLOWS } else { 0 };
+            pass.header.flags |= if at + 1 < corrections.len() { FOLLOWED } else { 0 };
+            stride = pass.header.stride;
+            made.push(pass);
+        }
+        made.iter_mut().for_each(|pass| pass.header.stride = stride);
+        Ok(made)
+    }
+
+    /// A pass whose sections of a pose begin at `stride`.
+    fn pass(
+        model: &Baked,
+        correction: Option<&BakedCorrection>,
+        follows: bool,
+        stride: u32,
+        bones: usize,
+        normals: Option<&[Vec3]>,
+    ) -> Result<Self, GpuError> {
         let vertices = model.vertices();
         let mut made = Self {
             base: BaseForm::Rest,
             correction: CorrectionForm::None,
-            header: Header { vertices: vertices as u32, ..Header::default() },
+            header: Header { vertices: vertices as u32, stride, ..Header::default() },
             words: vec![],
             coefficients: vec![],
             extras: vec![],
             rest: vec![],
-        };
-        let correction = match model.corrections() {
-            [] => None,
-            [correction] => Some(correction),
-            _ => return Err(Unsupported::Corrections.into()),
         };
         let radii = correction.map_or(&[][..], BakedCorrection::radii);
         if !radii.is_empty() {
@@ -106,8 +130,10 @@ impl Arrays {
         }
         let radius = |v: usize| radii.get(v).copied().unwrap_or(-1.0);
         made.rest = model.rest().iter().enumerate().map(|(v, p)| p.extend(radius(v))).collect();
-        made.header.stride = 1;
-        let weights = made.add_base(model.base(), bones)?;
+        // Of a base whose positions are corrected already only shapes read more: its linear map.
+        let reads_base =
+            matches!(correction, Some(BakedCorrection::Shapes(shapes)) if shapes.model.carrier == Carrier::Base);
+        let weights = if follows && !reads_base { None } else { made.add_base(model.base(), bones)? };
         match correction {
             None => {
                 if let Some(normals) = normals {

@@ -4,14 +4,21 @@ use crate::model::Header;
 use dermis_deform::baked::{CorrectionData, PoseData};
 use dermis_rig::glam::Mat3;
 
-/// Writes a pose into its `stride` vec4, section after section as the header says.
-pub(crate) fn write(pose: &PoseData, header: &Header, out: &mut [[f32; 4]]) {
+/// Writes a pose into its `stride` vec4, section after section as the headers of the passes say.
+pub(crate) fn write<'a>(pose: &PoseData, passes: impl Iterator<Item = &'a Header>, out: &mut [[f32; 4]]) {
+    out[0] = pose.middle.extend(0.0).to_array();
+    for (at, header) in passes.enumerate() {
+        write_pass(pose, pose.corrections.get(at), header, out);
+    }
+}
+
+/// What one pass reads of a pose.
+fn write_pass(pose: &PoseData, correction: Option<&CorrectionData>, header: &Header, out: &mut [[f32; 4]]) {
     let mut put = |start: u32, values: &mut dyn Iterator<Item = [f32; 4]>| {
         for (place, value) in out[start as usize..].iter_mut().zip(values) {
             *place = value;
         }
     };
-    put(0, &mut [pose.middle.extend(0.0).to_array()].into_iter());
     if header.rows != 0 {
         let [x, y, z] = pose.middle.to_array();
         let world = [[1.0, 0.0, 0.0, -x], [0.0, 1.0, 0.0, -y], [0.0, 0.0, 1.0, -z]];
@@ -27,14 +34,13 @@ pub(crate) fn write(pose: &PoseData, header: &Header, out: &mut [[f32; 4]]) {
             }),
         );
     }
-    match pose.correction {
-        // A model of several corrections was refused when its arrays were made.
-        CorrectionData::None | CorrectionData::Several => {}
-        CorrectionData::Enveloping { turns, features } => {
+    match correction {
+        None => {}
+        Some(CorrectionData::Enveloping { turns, features }) => {
             put(header.turns, &mut turns.iter().flat_map(rows));
             put(header.features, &mut fours(features.as_flattened()));
         }
-        CorrectionData::Joints { bones, turns, quaternions, z, shapes, reaches, .. } => {
+        Some(CorrectionData::Joints { bones, turns, quaternions, z, shapes, reaches }) => {
             put(
                 header.bones,
                 &mut bones.iter().flat_map(|bone| {
@@ -50,10 +56,10 @@ pub(crate) fn write(pose: &PoseData, header: &Header, out: &mut [[f32; 4]]) {
             }
             put(header.features, &mut fours(z));
             if header.shapes != 0 {
-                put(header.shapes, &mut shapes.iter().zip(reaches).map(|(&w, &h)| [w, h, 0.0, 0.0]));
+                put(header.shapes, &mut shapes.iter().zip(*reaches).map(|(&w, &h)| [w, h, 0.0, 0.0]));
             }
         }
-        CorrectionData::Values { turns, values } => {
+        Some(CorrectionData::Values { turns, values }) => {
             if header.turns != 0 {
                 put(header.turns, &mut turns.iter().flat_map(rows));
             }

@@ -1,13 +1,14 @@
-//! Driven shapes: a joint model as morph targets whose weights an engine computes from its joints, in any pose.
+//! Driven shapes: a model as morph targets whose weights an engine computes from its joints, in any pose.
 //!
 //! A morph target moves the rest mesh before skinning. So the model p' is carried back through each vertex's linear
-//! blend A_v and regressed there on the model's own joint coordinates z_e (see [`dermis_deform::joints`]):
+//! blend A_v and regressed there on joint coordinates z_e (see [`dermis_deform::joints`]). A joint model has them; any other model gets
+//! those of a joint model [`fitted`] to its skin.
 //!
 //! ```text
 //! d_v = A_v⁻¹ (p' − A_v p)  ≈  Σ_e B_ve z_e,      min Σ_s ω_vs |d_vs − B_v z_s|² + λ |B_v − U_v|²
 //! ```
 //!
-//! over the joints of the vertex's free part, with the model's own λ. The samples s are the training poses and recombinations
+//! over the joints of the vertex's free part, with the joint model's λ. The samples s are the training poses and recombinations
 //! of them, in which every joint takes its rotation from a random training pose. ω = min(1, 3/|A⁻¹|²) counts a vertex less
 //! where its blend collapses, because d grows without meaning there.
 //!
@@ -34,6 +35,7 @@
 //!
 //! [`Weld::apply`]: dermis_deform::guard::Weld::apply
 
+mod fitted;
 mod regression;
 mod sculpts;
 mod shapes;
@@ -42,7 +44,7 @@ mod tests;
 
 use crate::samples::{Samples, apart, join_roots, sample_poses};
 use crate::{CompileError, PruneCost, Warning, skin_weights};
-use dermis_deform::baked::{BakedCorrection, BakedLayer};
+use dermis_deform::baked::{BakedBase, BakedCorrection, BakedJoints, BakedLayer};
 use dermis_deform::joints::JointPose;
 use dermis_deform::pose_space::CompiledShapes;
 use dermis_deform::tables::{JointTable, TableBone};
@@ -52,6 +54,7 @@ use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::progress::proceed;
 use dermis_rig::{BoneIndex, BoneTransforms, IndexVec, Influences, MorphTarget, Motion, Progress, Rig};
 use dermis_solve::faer::Mat;
+use fitted::fitted_joints;
 use rayon::prelude::*;
 use regression::{Linear, joint_starts, regress, rest_correction};
 use sculpts::Sculpts;
@@ -87,7 +90,7 @@ pub struct Cost {
     pub all_shapes: Distance,
 }
 
-/// A joint model as skin weights and driven shapes.
+/// A model as skin weights and driven shapes.
 #[derive(Clone, Debug)]
 pub struct DrivenShapes<'a> {
     /// The skin weights.
@@ -115,6 +118,8 @@ pub struct DrivenReport {
     pub coordinates: usize,
     /// Joints the weights are computed from.
     pub joints: usize,
+    /// Whether the coordinates are those of a joint model fitted to the model's skin, because it has none of its own.
+    pub fitted: bool,
     /// Poses the shapes were made from.
     pub samples: usize,
     /// What pruning the influences cost.
@@ -129,23 +134,23 @@ pub struct DrivenReport {
     pub warnings: Vec<Warning>,
 }
 
-/// Compiles a joint model into driven shapes. With a motion, the weights of its frames are those that the table gives.
+/// Compiles a model into driven shapes. With a motion, the weights of its frames are those that the table gives.
 ///
-/// `lambda` is the ridge the model was fitted with.
+/// `lambda` is the ridge that a joint model was fitted with. Other models need none.
 ///
 /// # Errors
-/// [`CompileError`]: a model that is no joint model, or corrects given positions; too few shapes, or more than a file holds;
-/// no training poses; a ridge that is not positive.
-pub fn drive_joints<'a>(
+/// [`CompileError`]: a model that is linear blend skinning alone, or corrects given positions; too few shapes, or more than a file
+/// holds; no training poses; a joint model without a positive ridge.
+pub fn drive<'a>(
     model: &'a RiggedDeformer,
-    lambda: f64,
+    lambda: Option<f64>,
     motion: Option<&Motion>,
     settings: DriverSettings,
     progress: Progress<'_>,
 ) -> Result<DrivenShapes<'a>, CompileError> {
     let rig = model.rig();
     let (weights, pruned) = skin_weights(model, motion, settings.influences)?;
-    let Compiled { linear, mut made, samples, mut warnings } =
+    let Compiled { linear, mut made, samples, fitted, mut warnings } =
         compile(model, &weights, lambda, settings.shapes, progress)?;
     let mut skin = DrivenSkin { rig, weights: &weights, linear: &linear, made: &made, sculpts: None };
     if let Some(layer) = remembered(model) {
@@ -190,6 +195,7 @@ pub fn drive_joints<'a>(
             sculpts: count,
             coordinates: linear.coordinates(),
             joints: made.table.joints.len(),
+            fitted,
             samples: samples.poses.len(),
             pruned,
             training: training.finish(),
@@ -205,10 +211,33 @@ pub fn drive_joints<'a>(
     })
 }
 
-/// What a model remembers, if it does.
+/// What a model remembers, if it does: the layer of its last correction.
 fn remembered(model: &RiggedDeformer) -> Option<(&CompiledShapes, &BakedLayer)> {
-    let [BakedCorrection::Joints(joints)] = model.baked().corrections() else { return None };
+    let Some(BakedCorrection::Joints(joints)) = model.baked().corrections().last() else { return None };
     Some((joints.model.layer.as_ref()?, &joints.layer))
+}
+
+/// The joint coordinates that drive a model, with the ridge λ of the joint model that they are of, and whether that one was fitted here.
+fn coordinates<'a>(
+    model: &'a RiggedDeformer,
+    weights: &Influences,
+    lambda: Option<f64>,
+    samples: &Samples,
+    progress: Progress<'_>,
+) -> Result<(Cow<'a, BakedJoints>, f64, bool), CompileError> {
+    match model.baked().corrections() {
+        [BakedCorrection::Joints(joints)] => {
+            let lambda = lambda.unwrap_or(f64::NAN);
+            match lambda > 0.0 && lambda.is_finite() {
+                true => Ok((Cow::Borrowed(joints), lambda, false)),
+                false => Err(CompileError::Ridge(lambda)),
+            }
+        }
+        _ => {
+            let (joints, lambda) = fitted_joints(model, weights, samples, progress)?;
+            Ok((Cow::Owned(*joints), lambda, true))
+        }
+    }
 }
 
 /// What the shapes are, before a motion.
@@ -216,31 +245,32 @@ struct Compiled {
     linear: Linear,
     made: Shapes,
     samples: Samples,
+    /// Whether the coordinates were fitted.
+    fitted: bool,
     warnings: Vec<Warning>,
 }
 
 fn compile(
     model: &RiggedDeformer,
     weights: &Influences,
-    lambda: f64,
+    lambda: Option<f64>,
     most: Option<usize>,
     progress: Progress<'_>,
 ) -> Result<Compiled, CompileError> {
     let rig = model.rig();
-    let [BakedCorrection::Joints(joints)] = model.baked().corrections() else {
-        return Err(CompileError::NoJointModel);
-    };
+    if let (BakedBase::Lbs(_), []) = (model.baked().base(), model.baked().corrections()) {
+        return Err(CompileError::NoCorrection);
+    }
     if model.baked().needs_given() {
         return Err(CompileError::GivenPositions("a driven skin"));
     }
     if let Some(most) = most.filter(|most| *most < 2) {
         return Err(CompileError::FewShapes(most));
     }
-    if !(lambda > 0.0 && lambda.is_finite()) {
-        return Err(CompileError::Ridge(lambda));
-    }
     let training = model.training().filter(|t| !t.features.is_empty()).ok_or(CompileError::NoTraining)?;
     let mut samples = sample_poses(rig.skeleton(), training);
+    let (joints, lambda, fitted) = coordinates(model, weights, lambda, &samples, progress)?;
+    let joints = joints.as_ref();
     join_roots(rig.skeleton(), &joints.model, &mut samples.poses);
     let vertices = rig.mesh().positions.len();
     let starts = joint_starts(&joints.model.joints);
@@ -274,7 +304,7 @@ fn compile(
     };
     let made = shapes(rig, joints, &coordinates, driven, unseen);
     let warnings = apart(rig.skeleton(), &joints.model.joints).into_iter().collect();
-    Ok(Compiled { linear, made, samples, warnings })
+    Ok(Compiled { linear, made, samples, fitted, warnings })
 }
 
 /// The skin as an engine shows it.

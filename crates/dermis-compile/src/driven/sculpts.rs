@@ -1,4 +1,4 @@
-//! Shapes of the sculpts that a joint model remembers: morph targets with their names.
+//! Shapes of the sculpts that a model remembers: morph targets with their names.
 //!
 //! The layer of the model has a shape per sculpt, whose weight w_s is one in the sculpt's pose and zero in those of the sculpts whose
 //! skin meets its own. A morph target with this weight makes up for whatever the driven shapes leave there:
@@ -26,7 +26,7 @@ use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror, MorphTarget, Pro
 /// r² up to which a pose is that of a sculpt: training poses are kept in single precision.
 const SAME: f64 = 1e-8;
 
-/// The layer of a joint model as morph targets.
+/// The layer of a model as morph targets.
 pub(super) struct Sculpts {
     /// The shapes of every vertex.
     terms: Rows<u32>,

@@ -20,6 +20,13 @@ pub struct RoundedBone {
 pub(super) struct Leaving {
     pub(super) rows: Vec<[[f32; 4]; 3]>,
     pub(super) quaternions: Vec<RoundedBone>,
+    /// Of each correction.
+    pub(super) corrections: Vec<LeavingCorrection>,
+}
+
+/// What a correction reads of the pose, rounded.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LeavingCorrection {
     pub(super) features: Vec<[f32; 12]>,
     pub(super) z: Vec<f32>,
 }

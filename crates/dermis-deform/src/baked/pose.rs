@@ -1,9 +1,9 @@
 //! What a pose alone gives to every vertex, for evaluation elsewhere, such as on a graphics card.
 
 use super::bases::{BakedBase, Weights};
-use super::corrections::{BakedCorrection, JointsScratch};
+use super::corrections::{BakedCorrection, CorrectionScratch, JointsScratch};
 use super::guarded::Guarded;
-use super::leaving::{Leaving, RoundedBone};
+use super::leaving::{Leaving, LeavingCorrection, RoundedBone};
 use super::model::Baked;
 use super::scratch::Scratch;
 use crate::pose_size::PoseError;
@@ -12,7 +12,7 @@ use dermis_rig::glam::{Affine3A, DAffine3, Mat3, Vec3, Vec4};
 use dermis_rig::skeleton::row;
 
 /// A pose as [`Baked::evaluate`] prepares it: computed in `f64`, rounded once. Positions are about the character's middle.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PoseData<'a> {
     /// The middle: what is added to every position in the end. Zero where the base is the rest pose or given.
     pub middle: Vec3,
@@ -20,8 +20,8 @@ pub struct PoseData<'a> {
     pub rows: &'a [[[f32; 4]; 3]],
     /// Dual quaternions of the bones about the middle; empty unless the base blends them.
     pub quaternions: &'a [RoundedBone],
-    /// What the correction reads.
-    pub correction: CorrectionData<'a>,
+    /// What each correction reads.
+    pub corrections: Vec<CorrectionData<'a>>,
     /// What the limits of features did; vertices that the ball holds back are not counted here.
     pub guarded: Guarded,
 }
@@ -29,10 +29,6 @@ pub struct PoseData<'a> {
 /// What a pose gives to the vertices of a correction.
 #[derive(Clone, Copy, Debug)]
 pub enum CorrectionData<'a> {
-    /// No correction.
-    None,
-    /// Corrections one after another, which only [`Baked::evaluate`] computes.
-    Several,
     /// Multi-weight enveloping.
     Enveloping {
         /// The linear parts of M_k.
@@ -78,13 +74,11 @@ impl Baked {
     pub fn pose<'a>(&self, transforms: &BoneTransforms, scratch: &'a mut Scratch) -> Result<PoseData<'a>, PoseError> {
         self.bones.admit(transforms.len())?;
         let middle = self.middle(transforms);
-        let Leaving { rows, quaternions, features, z } = &mut scratch.leaving;
+        let Leaving { rows, quaternions, .. } = &mut scratch.leaving;
         let moved = |m: &DAffine3| DAffine3 { matrix3: m.matrix3, translation: m.translation - middle };
         rows.clear();
         rows.extend(transforms.iter().map(|m| rows_f32(&moved(m))));
         quaternions.clear();
-        features.clear();
-        z.clear();
         if let BakedBase::Dqs(_, blend) = &self.base {
             blend.split(transforms, middle, |real, dual, stretch, _| {
                 quaternions.push(RoundedBone {
@@ -96,41 +90,49 @@ impl Baked {
             });
         }
         let guarded = self.prepare_corrections(transforms, middle, scratch);
-        match (&self.corrections[..], &scratch.corrections[..]) {
-            ([BakedCorrection::Enveloping(_)], [correction, ..]) => {
-                let twelve = |f: &[f64; 12]| f.map(|x| x as f32);
-                scratch.leaving.features.extend(correction.enveloping.features.features.iter().map(twelve));
+        let Scratch { corrections: prepared, leaving, .. } = scratch;
+        leaving.corrections.resize_with(self.corrections.len(), LeavingCorrection::default);
+        for ((correction, of), rounded) in self.corrections.iter().zip(&*prepared).zip(&mut leaving.corrections) {
+            let LeavingCorrection { features, z } = rounded;
+            features.clear();
+            z.clear();
+            match correction {
+                BakedCorrection::Enveloping(_) => {
+                    features.extend(of.enveloping.features.features.iter().map(|f| f.map(|x| x as f32)));
+                }
+                BakedCorrection::Joints(_) => z.extend(of.joints.by_fours()),
+                BakedCorrection::PoseSpace(_) | BakedCorrection::Shapes(_) => {}
             }
-            ([BakedCorrection::Joints(_)], [correction, ..]) => {
-                scratch.leaving.z.extend(correction.joints.by_fours());
-            }
-            _ => {}
         }
         let scratch = &*scratch;
+        let read = |((correction, of), rounded): ((&BakedCorrection, &'a CorrectionScratch), &'a LeavingCorrection)| {
+            match correction {
+                BakedCorrection::Enveloping(_) => {
+                    CorrectionData::Enveloping { turns: &of.enveloping.turns, features: &rounded.features }
+                }
+                BakedCorrection::Joints(_) => {
+                    let JointsScratch { bones, turns, quaternions, shapes, reaches, .. } = &of.joints;
+                    CorrectionData::Joints { bones, turns, quaternions, z: &rounded.z, shapes, reaches }
+                }
+                BakedCorrection::PoseSpace(_) => {
+                    CorrectionData::Values { turns: &of.pose_space.turns, values: &of.pose_space.values }
+                }
+                BakedCorrection::Shapes(_) => {
+                    CorrectionData::Values { turns: &of.shapes.turns, values: &of.shapes.weights }
+                }
+            }
+        };
         Ok(PoseData {
             middle: if self.base.stays_in_place() { Vec3::ZERO } else { middle.as_vec3() },
             rows: &scratch.leaving.rows,
             quaternions: &scratch.leaving.quaternions,
-            correction: match (&self.corrections[..], &scratch.corrections[..]) {
-                ([], _) | (_, []) => CorrectionData::None,
-                ([BakedCorrection::Enveloping(_)], [scratch_of, ..]) => CorrectionData::Enveloping {
-                    turns: &scratch_of.enveloping.turns,
-                    features: &scratch.leaving.features,
-                },
-                ([BakedCorrection::Joints(_)], [scratch_of, ..]) => {
-                    let JointsScratch { bones, turns, quaternions, shapes, reaches, .. } = &scratch_of.joints;
-                    CorrectionData::Joints { bones, turns, quaternions, z: &scratch.leaving.z, shapes, reaches }
-                }
-                ([BakedCorrection::PoseSpace(_)], [scratch_of, ..]) => {
-                    let scratch = &scratch_of.pose_space;
-                    CorrectionData::Values { turns: &scratch.turns, values: &scratch.values }
-                }
-                ([BakedCorrection::Shapes(_)], [scratch_of, ..]) => {
-                    let scratch = &scratch_of.shapes;
-                    CorrectionData::Values { turns: &scratch.turns, values: &scratch.weights }
-                }
-                ([_, _, ..], _) => CorrectionData::Several,
-            },
+            corrections: self
+                .corrections
+                .iter()
+                .zip(&scratch.corrections)
+                .zip(&scratch.leaving.corrections)
+                .map(read)
+                .collect(),
             guarded,
         })
     }

@@ -226,7 +226,7 @@ impl JointMethod {
             learnt.report.warnings.push(FitWarning::NothingSculpted { examples: bare });
         }
         if let Some(layer) = &layer {
-            learnt.report.settings.push(("remembered".into(), short(strength)));
+            learnt.report.settings.push(("remembered".into(), strength.to_string()));
             Self::remembers(&mut learnt.report, layer, input.rig);
         }
         Ok(learnt)

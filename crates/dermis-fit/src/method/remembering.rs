@@ -76,7 +76,7 @@ impl Remembering<'_> {
         layer.shared = Rows::by_row(vertices, vec![]);
         let report = remember(&training, &mut layer, self.strength, self.mirror, self.guard, progress)?;
         learnt.report.warnings.extend(warnings(&report));
-        learnt.report.settings.push(("remembered".into(), short(self.strength)));
+        learnt.report.settings.push(("remembered".into(), self.strength.to_string()));
         if let (true, Some(shapes)) = (self.guard, &layer.layer) {
             let largest = |v| {
                 let of_vertex = &shapes.displacements[shapes.terms.range(v)];

@@ -57,6 +57,9 @@ impl<'a> Sums<'a> {
         if own.base == BaseChoice::Given {
             return refused("a base of given positions".into());
         }
+        if own.base == BaseChoice::Model {
+            return refused("a correction over a model".into());
+        }
         if own.base == BaseChoice::DirectDeltaMush(None) {
             return refused("a base whose smoothing steps the examples choose (ddm:N states them)".into());
         }

@@ -78,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 used / bandwidth
             );
             results.push(serde_json::json!({
-                "form": name, "shader": evaluator.shader(), "poses": poses, "seconds": seconds,
+                "form": name, "shader": evaluator.shaders().collect::<Vec<_>>().join(", "), "poses": poses, "seconds": seconds,
                 "vertices_per_second": speed, "bytes": bytes, "bytes_per_second": used, "ratio": used / bandwidth,
                 "upload_seconds": upload, "bytes_per_pose": evaluator.bytes_per_pose(),
             }));

@@ -22,7 +22,9 @@ struct Model {
     // In words, unless said otherwise.
     anchors: u32,
     relevance: u32,
-    flags: u32,  // 1: write normals, 2: the pose is welded, 8: a joint model has a layer
+    // 1: write normals, 2: the pose is welded, 8: a joint model has a layer, 16: correct what the pass before wrote, 32: another pass
+    // follows, so that positions stay about the middle
+    flags: u32,
     choice: u32, // the frame of a joint model, the carrier of shapes
     // Sections of a pose, in vec4 from its beginning.
     rows: u32,

@@ -49,9 +49,15 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         return;
     }
     let pose = p * model.stride;
-    let posed = base(v, pose);
-    let moved = posed.position + held(correction(v, pose, posed), rest[v].w) + poses[pose].xyz;
     let place = 3u * (p * model.vertices + v);
+    var posed = base(v, pose);
+    if ((model.flags & 16u) != 0u) {
+        posed.position = vec3f(positions[place], positions[place + 1u], positions[place + 2u]);
+    }
+    var moved = posed.position + held(correction(v, pose, posed), rest[v].w);
+    if ((model.flags & 32u) == 0u) {
+        moved += poses[pose].xyz;
+    }
     positions[place] = moved.x;
     positions[place + 1u] = moved.y;
     positions[place + 2u] = moved.z;

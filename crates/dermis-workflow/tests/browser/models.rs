@@ -1,6 +1,6 @@
 //! Models that a table of morph weights expresses exactly, poses for them, and what the models make of these poses.
 
-use dermis_compile::driven::drive_joints;
+use dermis_compile::driven::drive;
 use dermis_deform::baked::BakedCorrection;
 use dermis_deform::joints::CorrectionFrame;
 use dermis_fit::method::{BaseChoice, EigenSkinMethod, JointMethod, PoseSpaceSettings, RidgeChoice};
@@ -136,7 +136,7 @@ fn unseen(arm: &Arm) -> Motion {
 /// Whether no weight of a frame is clamped: a joint model has no clamp.
 fn unclamped(model: &ModelFile, motion: &Motion) -> Vec<bool> {
     let settings = DriverSettings { shapes: None, influences: None };
-    let frames = drive_joints(model, RIDGE, Some(motion), settings, &silent).unwrap().frames.unwrap();
+    let frames = drive(model, Some(RIDGE), Some(motion), settings, &silent).unwrap().frames.unwrap();
     frames.iter().map(|row| row[1..].iter().all(|w| *w > 0.0 && *w < 1.0)).collect()
 }
 

@@ -49,7 +49,7 @@ impl Path for OnCard {
 
     fn supports(&self, model: &Deformer, wanted: Wanted) -> bool {
         let refused = matches!(model.base(), Base::RotationalRegression(_) | Base::Stack(..) | Base::Given)
-            || matches!(model.corrections(), [Correction::PoseSpace(_)] | [_, _, ..])
+            || model.corrections().iter().any(|c| matches!(c, Correction::PoseSpace(_)))
             || (wanted == Wanted::SkinnedNormals && !model.corrections().is_empty());
         !refused
     }

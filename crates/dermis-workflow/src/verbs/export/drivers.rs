@@ -8,14 +8,13 @@ pub use dermis_compile::pose_space::{
 };
 pub use dermis_io::gltf::MorphNormals;
 
-use super::error::Error as ExportError;
 use crate::error::Error;
 use crate::output::Output;
 use crate::skins::clip;
 use crate::verbs::export::prune_json;
-use dermis_compile::driven::drive_joints;
+use dermis_compile::Warning;
+use dermis_compile::driven::drive;
 use dermis_compile::pose_space::{drive_pose_space, table_driver};
-use dermis_compile::{CompileError, Warning};
 use dermis_deform::tables::JointTable;
 use dermis_io::driver_table::{self, JOINT_EXTENSION, POSE_SPACE_EXTENSION, PoseSpaceTable, Table};
 use dermis_io::gltf::{GlbScene, write_glb};
@@ -58,6 +57,7 @@ impl Driven<DrivenReport> {
             "sculpts": self.sculpts,
             "coordinates": self.coordinates,
             "joints": self.joints,
+            "fitted": self.fitted,
             "samples": self.samples,
             "pruned": self.pruned.as_ref().map(prune_json),
             "training": cost(&self.training),
@@ -79,11 +79,11 @@ pub struct DrivenGlb<Report, Table> {
     pub report: Report,
 }
 
-/// Compiles a joint model into a skinned GLB with driven shapes and the extension that says how they are driven. With a motion, its
+/// Compiles a model into a skinned GLB with driven shapes and the extension that says how they are driven. With a motion, its
 /// clip is baked by evaluating the drivers. There is a GLB for each of `normals`, which say whether shapes hold changes of normals.
 ///
 /// # Errors
-/// [`Error`]: what [`drive_joints`] refuses, a model whose report lacks its ridge, and what a GLB cannot hold; `glb` is named for it.
+/// [`Error`]: what [`drive`] refuses, a model whose report lacks its ridge, and what a GLB cannot hold; `glb` is named for it.
 pub fn driven_glb(
     model: &ModelFile,
     motion: Option<&Motion>,
@@ -93,12 +93,8 @@ pub fn driven_glb(
     progress: Progress<'_>,
 ) -> Result<DrivenGlb<DrivenReport, JointTable>, Error> {
     let rig = model.rig();
-    // A model of another method has no such ridge, and is refused for what it is.
-    let lambda = model.header.report["s"].as_f64().unwrap_or(f64::NAN);
-    let made = drive_joints(model, lambda, motion, settings, progress).map_err(|error| match error {
-        CompileError::NoJointModel => ExportError::NotDriven { method: model.header.method.clone() }.into(),
-        other => Error::from(other),
-    })?;
+    let lambda = model.header.report["s"].as_f64();
+    let made = drive(model, lambda, motion, settings, progress)?;
     let clips: Vec<_> = motion.zip(made.frames).map(|(motion, frames)| clip(motion, frames)).into_iter().collect();
     let extension = driver_table::joint_extension(&made.table, &made.bones).map_err(Error::write(glb))?;
     let scene = GlbScene {

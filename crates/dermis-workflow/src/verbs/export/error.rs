@@ -15,12 +15,6 @@ pub enum Error {
     /// Positions of a given base, and a table of drivers.
     #[error("a model over given positions cannot be driven")]
     GivenDriven,
-    /// A method that has nothing to drive.
-    #[error("drivers are made of a joint model or a pose space, and this is \"{method}\"")]
-    NotDriven {
-        /// The model's method.
-        method: String,
-    },
     /// A pose space that shapes before skinning cannot hold.
     #[error("no shapes can be driven for this model: {0}")]
     Refused(Refusal),
@@ -77,7 +71,6 @@ impl Error {
             Self::Refused(reason) => refused(self.to_string(), *reason),
             Self::Compile(_)
             | Self::GivenDriven
-            | Self::NotDriven { .. }
             | Self::NoTargets
             | Self::NothingToBake
             | Self::ViewerChannels { .. }
@@ -102,10 +95,10 @@ impl Error {
                 CompileError::TooLarge { .. } => "ask for fewer with `shapes`".into(),
                 CompileError::NotDrivable(refusal) => refusal_remedy(*refusal).unwrap_or_default(),
                 CompileError::NoTraining | CompileError::Ridge(_) => "fit it again".into(),
+                CompileError::NoCorrection => "export it with `dermis export shapes`, without drivers".into(),
                 _ => Phrase::default(),
             },
             Self::GivenDriven => "leave the drivers or `base_cache` out".into(),
-            Self::NotDriven { .. } => "bake it: export shapes for a `motion`".into(),
             Self::Refused(_) => "or bake it: export shapes for a `motion`".into(),
             Self::NoTargets => "leave `no_normals` out".into(),
             Self::NothingToBake => "add a `motion`, or leave `shapes` out".into(),

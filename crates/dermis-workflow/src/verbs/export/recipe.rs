@@ -261,7 +261,7 @@ impl ShapesExport {
                     };
                     return Ok(ExportMade::PoseSpace(step(watch, "export", export)?));
                 }
-                Some(reason) if driven || self.kernels.is_some() => {
+                Some(reason) if self.kernels.is_some() => {
                     return Err(ExportError::Refused(reason).into());
                 }
                 Some(_) => {}

@@ -10,7 +10,7 @@ use crate::recipe::{FitRecipe, Input, Watch, seen, step};
 use crate::report::viewer::{Viewer, ViewerContents, ViewerCost, ViewerFrame, every, headline};
 use crate::report::{ScoredExamples, SetRole, unit_of};
 use crate::verbs::export::drivers::{
-    Driven, DrivenGlb, DrivenReport, MorphNormals, PoseSpaceReport, driven_glb, is_pose_space, pose_space_glb, refusal,
+    Driven, DrivenGlb, DrivenReport, MorphNormals, PoseSpaceReport, Refusal, driven_glb, pose_space_glb, refusal,
 };
 use dermis_io::ModelFile;
 use dermis_report::page::shown_positions;
@@ -70,12 +70,14 @@ impl ViewerExport {
         out: &Output,
         watch: &dyn Watch,
     ) -> Result<Written, Error> {
-        let of_pose_space = is_pose_space(model);
-        if let Some(reason) = refusal(model).filter(|_| of_pose_space) {
-            return Err(ExportError::Refused(reason).into());
-        }
-        if self.kernels.is_some() && !of_pose_space {
-            return Err(ExportError::Kernels { method: model.header.method.clone() }.into());
+        let refused = refusal(model);
+        let of_pose_space = refused.is_none();
+        match refused.filter(|_| self.kernels.is_some()) {
+            Some(Refusal::NoPoseSpace) => {
+                return Err(ExportError::Kernels { method: model.header.method.clone() }.into());
+            }
+            Some(reason) => return Err(ExportError::Refused(reason).into()),
+            None => {}
         }
         let shown = self.motion.as_ref().map(|input| Shown::read(input, model, read, watch)).transpose()?;
         let notes: Vec<FileNote> = shown.iter().flat_map(|shown| shown.notes.clone()).collect();
