@@ -53,19 +53,23 @@ impl TrainingPoses {
         Self { joints, features, length }
     }
 
-    /// The same with the poses of another model of the same skeleton. A joint of which that model knows nothing counts as at rest in
-    /// them.
+    /// The same with the poses of another model of the same skeleton that are not among its own. A joint of which that model knows
+    /// nothing counts as at rest in them.
     #[must_use]
     pub fn with(mut self, other: &Self) -> Self {
         let places: Vec<_> = self.joints.iter().map(|joint| other.joints.iter().position(|o| o == joint)).collect();
-        let scale = (other.length / self.length) as f32;
+        let (scale, own) = ((other.length / self.length) as f32, self.features.len());
         for pose in other.features.chunks_exact(other.joints.len().max(1)) {
-            self.features.extend(places.iter().map(|place| {
+            let seen = |place: &Option<usize>| {
                 let mut feature = place.map_or([0.0; 12], |at| pose[at]);
                 // Translations are in units of L.
                 [3, 7, 11].into_iter().for_each(|at| feature[at] *= scale);
                 feature
-            }));
+            };
+            let pose: Vec<[f32; 12]> = places.iter().map(seen).collect();
+            if !self.features[..own].chunks_exact(pose.len().max(1)).any(|known| known == pose) {
+                self.features.extend(pose);
+            }
         }
         self
     }

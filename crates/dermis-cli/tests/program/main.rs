@@ -2,6 +2,7 @@
 
 mod animate;
 mod appearance;
+mod beneath;
 mod compile;
 mod convert;
 mod crowd;

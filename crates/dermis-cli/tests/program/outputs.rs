@@ -131,7 +131,7 @@ fn driven_shapes_come_with_their_table_and_with_what_they_cost() {
 fn driven(validate: fn(&Desk, &[&str])) {
     let (desk, test) = desk();
     desk.good("fit train.npz --examples train.npz -s 0.01 -o j.dermis");
-    desk.good("fit train.npz --examples train.npz --method mwe -s 0.01 -o q.dermis");
+    desk.good("fit train.npz --examples train.npz --method lbs -o q.dermis");
     let cost = desk.json("export drivers j.dermis --motion test.npz --table d.json --shapes 6 -o d.glb --json");
     assert_eq!(number(&cost, "shapes"), 6.0);
     // The rig is symmetric: its examples count with their mirror images.
@@ -185,7 +185,7 @@ fn driven(validate: fn(&Desk, &[&str])) {
     desk.good("export drivers j.dermis --motion test.npz --table one.json --shapes 6 -o one.glb --threads 1");
     assert!(desk.bytes("one.json") == desk.bytes("d.json") && desk.bytes("one.glb") == desk.bytes("d.glb"));
     for (line, says) in [
-        ("export drivers q.dermis --table x.json -o x.glb", &["mwe", "bake it"][..]),
+        ("export drivers q.dermis --table x.json -o x.glb", &["linear blend skinning alone", "export shapes"][..]),
         ("export drivers j.dermis --table x.json --shapes 1 -o x.glb", &["--shapes 1"]),
         ("export shapes j.dermis --shapes all -o x.glb", &["driven shapes"]),
         ("export shapes j.dermis --shapes some -o x.glb", &["some"]),
@@ -227,11 +227,16 @@ fn pose_space_exported(validate: fn(&Desk, &[&str])) {
     // What cannot be driven is baked, and says why.
     let baked = desk.good("export shapes f.dermis --motion test.npz -o f.glb").out;
     assert!(baked.contains("no shapes are driven") && baked.contains("--set form=inverse"), "{baked}");
+    let driven = desk.good("export shapes f.dermis --driven --motion test.npz -o fitted.glb").out;
+    assert!(driven.contains("fitted to the model's skin"), "{driven}");
     let bare = desk.good("export shapes p.dermis --shapes 0 -o bare.glb").out;
     assert!(bare.contains("the learnt correction is not in it"), "{bare}");
-    validate(&desk, &["still.glb", "p.glb", "b.glb", "f.glb"]);
+    validate(&desk, &["still.glb", "p.glb", "b.glb", "f.glb", "fitted.glb"]);
     for (line, says) in [
-        ("export drivers f.dermis --table x.json -o x.glb", &["--set form=inverse", "bake it"][..]),
+        (
+            "export drivers f.dermis --kernels 4 --table x.json -o x.glb",
+            &["--set form=inverse", "leave --kernels out"][..],
+        ),
         ("export shapes b.dermis --shapes 4 -o x.glb", &["--shapes 4", "needs 10"]),
         ("export shapes b.dermis --kernels 2 -o x.glb", &["--kernels 2", "needs 6"]),
         ("export shapes p.dermis --kernels 0 -o x.glb", &["--kernels 0"]),

@@ -5,7 +5,7 @@
 
 use super::correctives::CorrectiveShape;
 use super::settings::Setting;
-use super::{FitInput, FitWarning, Learnt, MethodError, MethodReport, short};
+use super::{FitInput, FitWarning, Learnt, MethodError, MethodReport};
 use crate::joints::JointSettings;
 use crate::psd::remember::{LayerReport, remember};
 use crate::training::Progress;

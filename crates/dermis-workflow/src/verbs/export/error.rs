@@ -15,8 +15,8 @@ pub enum Error {
     /// Positions of a given base, and a table of drivers.
     #[error("a model over given positions cannot be driven")]
     GivenDriven,
-    /// A pose space that shapes before skinning cannot hold.
-    #[error("no shapes can be driven for this model: {0}")]
+    /// Kernels for a pose space that shapes before skinning cannot hold.
+    #[error("the kernels of this model cannot drive shapes: {0}")]
     Refused(Refusal),
     /// Kernels for a model that is no pose space.
     #[error("kernels serve pose spaces (psd, eigenskin, pose-blendshapes), and this is \"{method}\"")]
@@ -99,7 +99,7 @@ impl Error {
                 _ => Phrase::default(),
             },
             Self::GivenDriven => "leave the drivers or `base_cache` out".into(),
-            Self::Refused(_) => "or bake it: export shapes for a `motion`".into(),
+            Self::Refused(_) => "or leave `kernels` out: joint coordinates fitted to its skin then drive shapes".into(),
             Self::NoTargets => "leave `no_normals` out".into(),
             Self::NothingToBake => "add a `motion`, or leave `shapes` out".into(),
             Self::ViewerChannels { .. } => {
