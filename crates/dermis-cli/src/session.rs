@@ -9,7 +9,7 @@ use dermis_workflow::recipe::{Input, SessionAct, SessionOutcome, SessionRecipe, 
 use dermis_workflow::report::unit_of;
 use dermis_workflow::verbs::invert::SculptSource;
 use dermis_workflow::verbs::session::file::{Did, Offer, Role, ShownBy, Step};
-use dermis_workflow::verbs::session::{AddSculpt, NewSession, NextPoses, default_method, lines};
+use dermis_workflow::verbs::session::{AddSculpt, NewSession, NextPoses, Rebase, default_method, lines};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -40,6 +40,8 @@ enum ActArgs {
     Redo(StepArgs),
     /// Write the present model
     Export(ExportArgs),
+    /// Begin a session with the steps of another one, on a changed rig: other weights, another rest mesh of the same vertices
+    Rebase(RebaseArgs),
 }
 
 #[derive(clap::Args)]
@@ -174,6 +176,20 @@ struct ExportArgs {
     json: bool,
 }
 
+#[derive(clap::Args)]
+struct RebaseArgs {
+    /// The folder of the session; nothing in it changes
+    session: PathBuf,
+    /// The changed rig, with the same vertices, faces and names of bones
+    rig: PathBuf,
+    /// The folder of the new session
+    #[arg(short, long, value_name = "FOLDER")]
+    out: PathBuf,
+    /// Print one JSON object and nothing else
+    #[arg(long)]
+    json: bool,
+}
+
 impl SettingArgs {
     /// A method with these settings; none if nothing was said.
     fn over(&self, method: &Method) -> Result<Option<Method>, Stop> {
@@ -243,6 +259,10 @@ impl ActArgs {
             Self::Status(args) => (&args.session, SessionAct::Status, args.json),
             Self::Undo(args) => (&args.session, SessionAct::Undo { step: args.step }, args.json),
             Self::Redo(args) => (&args.session, SessionAct::Redo { step: args.step }, args.json),
+            Self::Rebase(args) => {
+                let rebase = Rebase { from: args.session.clone(), rig: args.rig.clone().into() };
+                (&args.out, SessionAct::Rebase(Box::new(rebase)), args.json)
+            }
             Self::Export(args) => {
                 let act = SessionAct::Export { out: args.model.clone(), existing: existing(args.force) };
                 (&args.session, act, args.json)
@@ -270,13 +290,16 @@ pub fn show(recipe: &SessionRecipe, outcome: &SessionOutcome, ui: &Ui, json: boo
             overview(status, ui);
             ui.print(&format!("written: {}", status.folder.display()));
         }
-        SessionAct::Status => {
+        SessionAct::Status | SessionAct::Rebase(_) => {
             overview(status, ui);
             status.file.steps.iter().for_each(|step| step_line(status, step, ui));
             if status.state().scores.is_some() {
                 ui.print(&format!("the last change, {}:", words(status, status.state().did)));
             }
             scores(status, ui);
+            if let SessionAct::Rebase(_) = &recipe.act {
+                ui.print(&format!("written: {}", status.folder.display()));
+            }
         }
         SessionAct::Next(_) => {
             if let Some(offered) = &outcome.offered {

@@ -10,7 +10,8 @@
 //! - x_j is the feature of joint j ([`TrainingPoses`]). Distances are chords, 2 sin(angle/2).
 //! - The process is zero at the bind pose, where the correction is known to be zero.
 //! - b_vj says how much joint j matters to v: the larger squared influence map of its two bones.
-//! - Training poses are observations with a noise ρ, because a sum over joints cannot describe all that skin does.
+//! - Training poses are observations with a noise ρ, because a sum over joints cannot describe all that skin does. A local sculpt is one
+//!   where it touched the skin, and nowhere else.
 //!
 //! What is still unknown in frame f is the posterior variance C_v(f, f). The frame c to sculpt takes most from it:
 //!
@@ -46,10 +47,11 @@ pub use advice::{Advice, Amplitude, Pair, Region, Sculpt};
 use crate::training::{Cancelled, Progress};
 use dermis_deform::TrainingPoses;
 use dermis_deform::training::degrees;
-use dermis_rig::{Influences, Motion, Rig};
+use dermis_rig::{BoneIndex, Influences, Motion, Rig};
 use kernels::{Features, Kernels, square};
 use rayon::prelude::*;
 use skin::{Place, Skin};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use unknown::Unknown;
@@ -71,6 +73,8 @@ pub struct Known<'a> {
     /// The radius of the guard at each vertex, metres ([`dermis_deform::guard::BALL_FACTOR`] times the largest residual).
     /// Empty for a model without a guard.
     pub radii: &'a [f32],
+    /// Per training pose, the vertices whose skin it shows. Empty if every pose shows all skin.
+    pub touched: &'a [Vec<bool>],
 }
 
 /// A frame to sculpt.
@@ -89,6 +93,8 @@ pub struct Suggestion {
     pub farthest: (String, f64),
     /// Share of the skin's area that the new joints move.
     pub skin: f64,
+    /// The bone whose skin gains most, of those that move a vertex most; none without weights.
+    pub region: Option<String>,
     /// How much of the expected squared error of the motion this frame removes, as a part of the error before any.
     pub gain: f64,
     /// Expected rms error of the motion after it, over that before any.
@@ -197,7 +203,7 @@ impl<'a> Study<'a> {
         }
         let skin = Skin::new(known)?;
         let kernels = Kernels::new(&features);
-        let places = skin.places(known.radii, &kernels, trained);
+        let places = skin.places(known, &kernels, trained);
         let (done, total) = (AtomicU64::new(0), places.len() as u64);
         let unknown = places
             .par_iter()
@@ -205,7 +211,8 @@ impl<'a> Study<'a> {
                 if let ControlFlow::Break(Cancelled) = progress(done.fetch_add(1, Ordering::Relaxed), total) {
                     return Err(DesignError::Cancelled);
                 }
-                Ok(Unknown::new(place, &kernels, trained, frames.len()))
+                let shown: Vec<usize> = (0..trained).filter(|&s| known.shows(s, place.vertex)).collect();
+                Ok(Unknown::new(place, &kernels, trained, &shown, frames.len()))
             })
             .collect::<Result<Vec<_>, DesignError>>()?;
         Ok(Self { motion, among, features, trained, frames: frames.len(), skin, places, unknown })
@@ -213,7 +220,7 @@ impl<'a> Study<'a> {
 
     /// Returns the `count` poses to sculpt next, best first. There are fewer where fewer are offered or nothing is left to learn.
     pub fn suggest(self, count: usize) -> Suggestions {
-        let Self { motion, among, features, trained, frames, skin, mut unknown, .. } = self;
+        let Self { motion, among, features, trained, frames, skin, places, mut unknown } = self;
         // Poses beyond training are counted from the first frame of the motion.
         let from = among.unwrap_or(motion);
         let offered = thinned(from);
@@ -234,6 +241,7 @@ impl<'a> Study<'a> {
             }
             // Frames in the bind pose have nothing to learn.
             let Some((c, gain)) = best.filter(|(_, gain)| *gain > 1e-6 * prior) else { break };
+            let region = region(&places, gains.iter().map(|g| g[c]));
             unknown.par_iter_mut().for_each(|u| u.learn(c));
             left = (left - gain).max(0.0);
             let number = offered[c - first];
@@ -247,6 +255,7 @@ impl<'a> Study<'a> {
                 label: frame.label.clone(),
                 time: frame.time,
                 skin: skin.share(&new),
+                region: region.map(|bone| skin.bones[bone.get()].clone()),
                 new: new.iter().map(|&j| named(j)).collect(),
                 farthest: named(farthest),
                 gain: gain / before,
@@ -256,6 +265,22 @@ impl<'a> Study<'a> {
         }
         let unknown = if prior > 0.0 { before / prior } else { 0.0 };
         Suggestions { list, frames: motion.frames.len(), looked_at: frames, offered: offered.len(), trained, unknown }
+    }
+}
+
+/// The bone whose places gain most together.
+fn region(places: &[Place], gains: impl Iterator<Item = f64>) -> Option<BoneIndex> {
+    let mut of_bone = BTreeMap::<BoneIndex, f64>::new();
+    for (place, gain) in places.iter().zip(gains) {
+        place.bone.into_iter().for_each(|bone| *of_bone.entry(bone).or_default() += gain);
+    }
+    of_bone.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(bone, _)| bone)
+}
+
+impl Known<'_> {
+    /// Whether a training pose shows the skin of a vertex.
+    fn shows(&self, pose: usize, vertex: usize) -> bool {
+        self.touched.get(pose).is_none_or(|touched| touched[vertex])
     }
 }
 

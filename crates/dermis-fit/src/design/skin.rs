@@ -17,6 +17,8 @@ const PRIOR: f64 = 1.0;
 pub struct Skin {
     /// The bone of every joint, by name.
     pub names: Vec<String>,
+    /// The names of all bones.
+    pub bones: Vec<String>,
     /// Per vertex: joints that matter, with b.
     relevance: Vec<Vec<(usize, f64)>>,
     /// Per vertex, in parts of the whole.
@@ -25,6 +27,9 @@ pub struct Skin {
 
 /// A vertex that stands for its share of the skin.
 pub struct Place {
+    pub vertex: usize,
+    /// The bone that moves it most.
+    pub bone: Option<BoneIndex>,
     /// Joints that matter here, with b.
     pub joints: Vec<(usize, f64)>,
     /// m: s² times area, in parts of the whole.
@@ -51,6 +56,7 @@ impl Skin {
             all.filter(|(_, b)| *b > 0.0).collect()
         };
         Ok(Self {
+            bones: rig.skeleton().bones().map(|bone| rig.skeleton().names()[bone].clone()).collect(),
             names: training.joints.iter().map(|&(_, bone)| rig.skeleton().names()[bone].clone()).collect(),
             relevance: (0..rig.mesh().positions.len()).into_par_iter().map(relevance).collect(),
             area: areas(rig),
@@ -58,30 +64,33 @@ impl Skin {
     }
 
     /// Returns places of equal share along the vertex order, which runs over a mesh piece by piece.
-    pub fn places(&self, radii: &[f32], kernels: &Kernels, trained: usize) -> Vec<Place> {
-        let corrected = self.corrected(radii, kernels, trained);
+    pub fn places(&self, known: &Known<'_>, kernels: &Kernels, trained: usize) -> Vec<Place> {
+        let corrected = self.corrected(known, kernels, trained);
         let mass: Vec<f64> = self.area.iter().zip(&corrected).map(|(area, s2)| area * s2).collect();
         let whole: f64 = mass.iter().sum();
         let (mut places, mut sum) = (Vec::with_capacity(PLACES), 0.0);
         for (v, m) in mass.iter().enumerate() {
             sum += m;
             while places.len() < PLACES && sum * PLACES as f64 > (places.len() as f64 + 0.5) * whole {
-                places.push(Place { joints: self.relevance[v].clone(), mass: whole / PLACES as f64 });
+                let bone = known.weights.and_then(|weights| weights.dominant(v));
+                let (joints, mass) = (self.relevance[v].clone(), whole / PLACES as f64);
+                places.push(Place { vertex: v, bone, joints, mass });
             }
         }
         places
     }
 
     /// Returns s² of every vertex over its average.
-    fn corrected(&self, radii: &[f32], kernels: &Kernels, trained: usize) -> Vec<f64> {
+    fn corrected(&self, known: &Known<'_>, kernels: &Kernels, trained: usize) -> Vec<f64> {
+        let radii = known.radii;
         if radii.len() != self.relevance.len() || radii.iter().all(|r| *r <= 0.0) {
             return vec![1.0; self.relevance.len()];
         }
-        let prior = |row: &Vec<(usize, f64)>| {
+        let prior = |(v, row): (usize, &Vec<(usize, f64)>)| {
             let of = |s: usize| row.iter().map(|&(j, b)| b * kernels.at(j, s, s)).sum::<f64>();
-            (0..trained).map(of).fold(0.0, f64::max)
+            (0..trained).filter(|&s| known.shows(s, v)).map(of).fold(0.0, f64::max)
         };
-        let seen: Vec<f64> = self.relevance.par_iter().map(prior).collect();
+        let seen: Vec<f64> = self.relevance.par_iter().enumerate().map(prior).collect();
         let asked: Vec<f64> = radii.iter().map(|&r| (f64::from(r) / BALL_FACTOR).powi(2)).collect();
         let all = seen.iter().sum::<f64>();
         if all <= 0.0 {

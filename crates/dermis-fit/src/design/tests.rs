@@ -39,7 +39,13 @@ impl Model {
     }
 
     fn known<'a>(&'a self, arm: &'a Arm) -> Known<'a> {
-        Known { rig: &arm.rig, weights: Some(arm.weights()), training: &self.training, radii: &self.radii }
+        Known {
+            rig: &arm.rig,
+            weights: Some(arm.weights()),
+            training: &self.training,
+            radii: &self.radii,
+            touched: &[],
+        }
     }
 }
 
@@ -61,8 +67,8 @@ fn gains_equal_those_of_a_solve_with_the_frame_among_the_training() {
     let mut features = known_features(&known);
     add_features(&known, &motion, &(0..9).collect::<Vec<_>>(), &mut features).unwrap();
     let (skin, kernels) = (Skin::new(&known).unwrap(), Kernels::new(&features));
-    let place = &skin.places(known.radii, &kernels, 4)[100];
-    let mut unknown = Unknown::new(place, &kernels, 4, 9);
+    let place = &skin.places(&known, &kernels, 4)[100];
+    let mut unknown = Unknown::new(place, &kernels, 4, &[0, 1, 2, 3], 9);
     let before = unknown.total();
     let gain = unknown.gains()[5];
     unknown.learn(5);
@@ -70,7 +76,7 @@ fn gains_equal_those_of_a_solve_with_the_frame_among_the_training() {
     // Frame 5 becomes a training pose: the others must have the variance that is left.
     let mut order: Vec<usize> = (0..4).chain([9]).chain(4..9).chain(10..13).collect();
     let moved = Kernels::new(&order.drain(..).map(|s| features[s].clone()).collect::<Vec<_>>());
-    let anew = Unknown::new(place, &moved, 5, 8);
+    let anew = Unknown::new(place, &moved, 5, &[0, 1, 2, 3, 4], 8);
     let left = unknown.total() - unknown.mass * unknown.variance(5);
     assert!(anew.total() > 0.0 && (anew.total() - left).abs() < 1e-5 * before, "{} {left}", anew.total());
 }
@@ -107,7 +113,7 @@ fn a_model_without_training_poses_is_refused() {
     let arm = Arm::new(12, 6);
     let motion = arm.motion("swing", &[bent(1.0)]);
     let why = |training: TrainingPoses| {
-        let known = Known { rig: &arm.rig, weights: None, training: &training, radii: &[] };
+        let known = Known { rig: &arm.rig, weights: None, training: &training, radii: &[], touched: &[] };
         study(&known, &motion, None).err().unwrap()
     };
     let skeleton = arm.rig.skeleton();

@@ -22,13 +22,14 @@ pub struct Unknown {
 }
 
 impl Unknown {
-    /// Conditions the prior of `place` on the first `trained` poses of `kernels`. The next `frames` poses are the motion.
-    pub fn new(place: &Place, kernels: &Kernels, trained: usize, frames: usize) -> Self {
+    /// Conditions the prior of `place` on the poses `shown` of the first `trained` ones of `kernels`. The next `frames` poses are the
+    /// motion.
+    pub fn new(place: &Place, kernels: &Kernels, trained: usize, shown: &[usize], frames: usize) -> Self {
         let k = |s: usize, t: usize| place.joints.iter().map(|&(j, b)| b * kernels.at(j, s, t)).sum::<f64>();
-        let (n, m) = (trained, kernels.poses - trained);
-        let own = Mat::from_fn(n, n, |s, t| if s >= t { k(s, t) } else { 0.0 });
-        let cross = Mat::from_fn(n, m, |s, f| k(s, n + f));
-        let prior = Mat::from_fn(m, m, |e, f| if e >= f { k(n + e, n + f) } else { 0.0 });
+        let (n, m) = (shown.len(), kernels.poses - trained);
+        let own = Mat::from_fn(n, n, |s, t| if s >= t { k(shown[s], shown[t]) } else { 0.0 });
+        let cross = Mat::from_fn(n, m, |s, f| k(shown[s], trained + f));
+        let prior = Mat::from_fn(m, m, |e, f| if e >= f { k(trained + e, trained + f) } else { 0.0 });
         // Gaussians and noise sum to a positive definite matrix. If rounding spoils it, nothing counts as known here.
         let explained = Interpolation::new(own.as_ref(), &vec![NOISE; n])
             .map_or_else(|_| Mat::zeros(m, m), |solved| cross.transpose() * solved.weights(cross.as_ref()));

@@ -146,6 +146,28 @@ class Session:
         """The steps, and what the last one did."""
         return self._act("status", None)
 
+    def rebase(self, rig: Path, folder: Path, progress: Progress = None) -> "Session":
+        """Begins a session with the steps of this one on a changed rig. This one stays as it is.
+
+        Parameters
+        ----------
+        rig : path
+            The changed rig, with the same vertices, faces and names of bones: other weights, or another rest mesh. Where the rest mesh
+            differs, sculpts keep what they add to the skin of the rig's own weights.
+        folder : path
+            A folder that is new or empty, for the new session.
+        progress : bool or callable, optional
+            As in `run`.
+
+        Raises
+        ------
+        dermis.Error
+            If the sculpts are none of that rig.
+        """
+        session = Session(folder)
+        session._act({"rebase": {"from": self.folder, "rig": _input(rig)}}, progress)
+        return session
+
     def undo(self, step: Optional[int] = None, progress: Progress = None) -> dict[str, Any]:
         """Goes back to the model before the last change, or switches a step off."""
         return self._act({"undo": _given(step=step)}, progress)

@@ -9,7 +9,7 @@ use crate::output::{Existing, ending, reserve_file};
 use crate::recipe::{Input, Watch, seen, step};
 use dermis_files::FileError;
 use dermis_fit::method::Method;
-use dermis_rig::{Example, Frame, Motion};
+use dermis_rig::{Example, ExampleSet, Frame, Motion};
 use serde::{Deserialize, Serialize};
 use std::fs::create_dir_all;
 use std::path::Path;
@@ -73,34 +73,45 @@ impl Session {
                 time: e.time,
                 pose: rig.skeleton().world_pose(&e.transforms),
             };
-            let motion = |set: &dermis_rig::ExampleSet| Motion {
+            let motion = |set: &ExampleSet| Motion {
                 name: set.name.trim_end_matches(".npz").into(),
                 frames: set.examples().iter().map(frame).collect(),
             };
             motions = truths.iter().map(motion).collect();
         }
+        Self::laid_out(folder, (&new.rig.file.path, &loaded), &motions, &truths, &new.method)
+    }
+
+    /// Writes a session without steps into a free folder.
+    pub(super) fn laid_out(
+        folder: &Path,
+        (path, loaded): (&Path, &LoadedRig),
+        motions: &[Motion],
+        truths: &[ExampleSet],
+        method: &Method,
+    ) -> Result<Self, crate::Error> {
+        let rig = &loaded.rig;
         create_dir_all(folder).map_err(|source| FileError::System { path: folder.into(), source })?;
         let lock = lock(folder)?;
         expect_free(folder)?;
-        let (mut rig_file, mut copy) =
-            copied(folder, &new.rig.file.path, loaded.notes.first().map(|note| note.hash.as_str()))?;
+        let (mut rig_file, mut copy) = copied(folder, path, loaded.notes.first().map(|note| note.hash.as_str()))?;
         rig_file.name = rig.name().into();
         copy.rig = copy.rig.named(rig.name());
         let mut names: Vec<String> = Vec::new();
         let mut of_motions = Vec::new();
-        for motion in &motions {
+        for motion in motions {
             let name = new_name(&motion.name, &names);
             let sha256 = put_motion(folder, rig, motion)?;
             of_motions.push(PoseFile { name: name.clone(), sha256, frames: motion.frames.len() });
             names.push(name);
         }
         let (mut names, mut of_truths) = (Vec::new(), Vec::new());
-        for set in &truths {
+        for set in truths {
             let name = new_name(set.name.trim_end_matches(".npz"), &names);
             of_truths.push(PoseFile { name: name.clone(), sha256: put_examples(folder, rig, set)?, frames: set.len() });
             names.push(name);
         }
-        let state = State { did: Did::New, active: vec![], method: new.method.clone(), model: None, scores: None };
+        let state = State { did: Did::New, active: vec![], method: method.clone(), model: None, scores: None };
         let file = SessionFile {
             version: VERSION,
             program: crate::PROGRAM.into(),
@@ -119,7 +130,7 @@ impl Session {
 }
 
 /// Refuses a folder that is somebody's.
-fn expect_free(folder: &Path) -> Result<(), crate::Error> {
+pub(super) fn expect_free(folder: &Path) -> Result<(), crate::Error> {
     let taken = |what| Err(Error::Taken { folder: folder.into(), what }.into());
     if folder.join(NAME).exists() {
         return taken("there is a session in this folder already");

@@ -50,6 +50,14 @@ pub enum Error {
         /// The rig's file.
         path: PathBuf,
     },
+    /// A rig that the sculpts of a session cannot be carried to.
+    #[error("\"{}\": the sculpts cannot be carried to this rig: {why}", path.display())]
+    Rebase {
+        /// The rig's file.
+        path: PathBuf,
+        /// What differs.
+        why: String,
+    },
     /// A file of the session is another one, or gone.
     #[error("\"{}\": this file is not the one that the session wrote", path.display())]
     FileChanged {
@@ -188,10 +196,11 @@ impl Error {
             Self::Newer { .. } => "use the program that wrote it, or a later one".into(),
             Self::Damaged { .. } => "take session.json from a copy of the folder".into(),
             Self::RigChanged { .. } => {
-                "put the rig's file back from a copy of the folder; for a changed rig begin another session with `dermis session new` and \
-                 add the sculpts again"
+                "put the rig's file back from a copy of the folder; `dermis session rebase` carries the sculpts to a \
+                 changed rig"
                     .into()
             }
+            Self::Rebase { .. } => "begin another session with `dermis session new`, and add the sculpts again".into(),
             Self::FileChanged { .. } => "put the file back from a copy of the folder".into(),
             Self::RigInParts { .. } => "make one file of it: `dermis convert` RIG -o rig.glb".into(),
             Self::NoWeights { .. } => "make weights with `dermis weights` `heat=true`".into(),

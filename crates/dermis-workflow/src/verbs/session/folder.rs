@@ -97,9 +97,14 @@ impl Session {
         self.folder.join("motions").join(format!("{}.npz", file.sha256))
     }
 
+    /// The bundle of some poses, for readers of poses.
+    pub(super) fn poses_source(&self, file: &PoseFile) -> Source {
+        Source { path: self.poses_path(file), part: None }
+    }
+
     /// The bundle of a motion, for readers of poses.
     pub(super) fn motion_source(&self, at: usize) -> Source {
-        Source { path: self.poses_path(&self.file.motions[at]), part: None }
+        self.poses_source(&self.file.motions[at])
     }
 
     /// A model that a state has; the rig's own weights without one.

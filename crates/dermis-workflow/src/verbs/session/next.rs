@@ -3,11 +3,14 @@
 use super::error::Error;
 use super::file::{Offer, PoseName, Role, ShownBy};
 use super::folder::{Session, pose_name};
+use super::scores::mirror;
 use crate::convert::write_converted;
 use crate::load::{ReadOptions, Source};
 use crate::output::{Existing, Output, ending, reserve_file, reserve_folder};
 use crate::recipe::{Watch, step};
-use crate::verbs::suggest::{Suggestion, study};
+use crate::verbs::suggest::{Suggestion, study_touched};
+use dermis_deform::TrainingPoses;
+use dermis_deform::training::moves_skin;
 use dermis_files::FileError;
 use dermis_io::gltf::MorphNormals;
 use dermis_io::npz::{StoredFloat, write};
@@ -15,7 +18,7 @@ use dermis_io::obj::{Normals, write_shape};
 use dermis_io::{Contents, Format, ModelFile, Record, to_bytes};
 use dermis_measure::WideRunner;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Frame, LocalSculpt, Motion};
+use dermis_rig::{BoneTransforms, Frame, LocalSculpt, Motion};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -148,7 +151,8 @@ impl Session {
             .collect();
         let frames = motions.iter().flat_map(|motion| motion.frames.iter().cloned());
         let all = Motion { name: "the session's motions".into(), frames: frames.collect() };
-        let study = step(watch, "compare poses", |p| study(model, &all, None, p))?;
+        let (training, touched) = self.training(model)?;
+        let study = step(watch, "compare poses", |p| study_touched(model, (&training, &touched), &all, p))?;
         // Frames beside a sculpted one are passed over, and those that check.
         let checked = self.checked();
         let spare = checked.len() + self.file.taught(&self.file.state().active).count();
@@ -159,10 +163,38 @@ impl Session {
         };
         let candidate = |s: &Suggestion| {
             let (motion, frame) = places[s.frame];
-            let region = s.new.first().unwrap_or(&s.farthest).0.clone();
+            let region = s.region.clone().unwrap_or_else(|| s.farthest.0.clone());
             Candidate { motion, frame, check: false, region }
         };
         Ok(found.list.iter().filter(is_new).take(count).map(candidate).collect())
+    }
+
+    /// The poses that the model learnt from, and the vertices that each shows; after the sculpts their mirror images, where these teach,
+    /// too. Before the first sculpt the poses are those of the rig's own weights.
+    fn training(&self, model: &ModelFile) -> Result<(TrainingPoses, Vec<Vec<bool>>), crate::Error> {
+        let known = || model.training().cloned().ok_or_else(|| crate::Error::Internal("a model without poses".into()));
+        let (rig, state) = (&self.rig.rig, self.file.state());
+        let (mut poses, mut touched) = (Vec::<BoneTransforms>::new(), Vec::new());
+        for step in self.file.taught(&state.active) {
+            let example = self.sculpt(step)?;
+            let mask = example.local.and_then(|local| local.mask);
+            touched.push(mask.unwrap_or_else(|| vec![true; rig.mesh().positions.len()]));
+            poses.push(example.transforms);
+        }
+        if poses.is_empty() || poses.len() > TrainingPoses::MOST / 2 {
+            return Ok((known()?, vec![]));
+        }
+        if let Some(mirror) = mirror(self, &state.method) {
+            for at in 0..poses.len() {
+                let image = |v: &Option<u32>| v.is_some_and(|v| touched[at][v as usize]);
+                let mask = mirror.vertices.iter().map(image).collect();
+                poses.push(mirror.pose(&poses[at]));
+                touched.push(mask);
+            }
+        }
+        let moving = rig.weights().map(|weights| moves_skin(rig.skeleton(), weights)).unwrap_or_default();
+        let all: Vec<&BoneTransforms> = poses.iter().collect();
+        Ok((TrainingPoses::new(rig.skeleton(), &moving, &all, rig.mesh().diagonal()), touched))
     }
 
     /// The frames in which the model claims most on the skin that was taught, farthest from what it was taught: the largest product

@@ -6,6 +6,7 @@ use super::error::Error;
 use super::file::{SessionFile, State, Step};
 use super::folder::{Access, Session, expect};
 use super::next::{NextPoses, Offered};
+use super::rebase::Rebase;
 use crate::load::read_bytes;
 use crate::output::{Existing, Kind, reserve_file_of};
 use crate::recipe::Watch;
@@ -31,6 +32,8 @@ pub struct SessionRecipe {
 pub enum SessionAct {
     /// It begins.
     New(Box<NewSession>),
+    /// It begins with the steps of another session, carried to another rig.
+    Rebase(Box<Rebase>),
     /// Poses are handed out.
     Next(NextPoses),
     /// A sculpt is added.
@@ -105,6 +108,11 @@ impl SessionRecipe {
         let change = || Session::open(folder, Access::Change);
         let session = match &self.act {
             SessionAct::New(new) => Session::begin(folder, new, watch)?,
+            SessionAct::Rebase(rebase) => {
+                let (session, said) = Session::rebase(folder, rebase, watch)?;
+                warnings = said;
+                session
+            }
             SessionAct::Next(wish) => {
                 let mut session = change()?;
                 offered = Some(session.next(wish, watch)?);

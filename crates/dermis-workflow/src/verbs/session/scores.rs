@@ -143,13 +143,18 @@ fn share_known(models: &mut Models<'_>, example: &Example) -> Result<Option<f64>
     Ok((whole > 0.0).then(|| 1.0 - had / whole))
 }
 
-/// The mirror image of every vertex, where the method teaches both sides of a symmetric rig.
-fn partners(session: &Session, method: &Method) -> Vec<Option<u32>> {
+/// The symmetry of a rig whose both sides the method teaches.
+pub(super) fn mirror(session: &Session, method: &Method) -> Option<Mirror> {
     let rig = &session.rig.rig;
     let mirrors = matches!(method, Method::Joint(joint) if joint.mirror);
     let find = |weights| Mirror::find(&rig.mesh().positions, rig.skeleton(), weights);
-    let found = rig.weights().filter(|_| mirrors).and_then(find);
-    found.map_or(vec![None; rig.mesh().positions.len()], |mirror| mirror.vertices)
+    rig.weights().filter(|_| mirrors).and_then(find)
+}
+
+/// The mirror image of every vertex, where the method teaches both sides of a symmetric rig.
+fn partners(session: &Session, method: &Method) -> Vec<Option<u32>> {
+    let vertices = session.rig.rig.mesh().positions.len();
+    mirror(session, method).map_or(vec![None; vertices], |mirror| mirror.vertices)
 }
 
 /// Vertices and their mirror images.

@@ -120,7 +120,7 @@ impl Session {
     }
 
     /// Fits if that is needed, scores the change, and makes it the present state. The session's file is written last.
-    fn go(
+    pub(super) fn go(
         &mut self,
         did: Did,
         active: Vec<u32>,

@@ -309,6 +309,51 @@ fn a_check_is_scored_by_its_own_skin() {
     );
 }
 
+/// Oracle: the session itself on the same rig; the closed form t' − b' = t − b on a rig whose rest mesh is stretched.
+#[test]
+fn a_changed_rig_takes_the_steps_over() {
+    let desk = Desk::begun(true);
+    desk.add("wrist", 4, 3);
+    desk.add("elbow", 9, 2);
+    let old = desk.session();
+    let rebase = |rig: &str, folder: &str| {
+        let rebase = Rebase { from: desk.path("hero.session"), rig: desk.input(rig) };
+        Session::rebase(&desk.path(folder), &rebase, &Silent)
+    };
+    // The session that is copied from is open for writing elsewhere: it is only looked at.
+    let (same, said) = rebase("arm.npz", "same.session").unwrap();
+    assert!(!said.iter().any(|line| line.contains("rest mesh")), "{said:?}");
+    let transforms = desk.arm.transforms(&desk.poses[9]);
+    let skin = |session: &Session, with: bool| {
+        let state = session.file().state().model.clone();
+        folder::skin(&session.model(state.as_ref().filter(|_| with)).unwrap(), &transforms).unwrap()
+    };
+    let far = |a: &[DVec3], b: &[DVec3]| a.iter().zip(b).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
+    assert!(far(&skin(&same, true), &skin(&old, true)) < 1e-6 * desk.arm.length());
+    assert_eq!(same.file().steps.len(), 2);
+    // Fatter by a tenth.
+    let mut mesh = desk.arm.rig.mesh().clone();
+    mesh.positions.iter_mut().for_each(|p| *p *= DVec3::new(1.0, 1.1, 1.1));
+    desk.put("fat.npz", Contents { mesh: Some(mesh.clone()), ..desk.contents(vec![]) });
+    let (fat, said) = rebase("fat.npz", "fat.session").unwrap();
+    assert!(said[0].contains("the rest mesh differs"), "{said:?}");
+    let added = |session: &Session| -> Vec<DVec3> {
+        skin(session, true).iter().zip(skin(session, false)).map(|(with, base)| *with - base).collect()
+    };
+    let example = old.sculpt(&old.file().steps[1]).unwrap();
+    let touched = example.local.unwrap().mask.unwrap();
+    let (was, is) = (added(&old), added(&fat));
+    let most = (0..was.len()).filter(|&v| touched[v]).map(|v| was[v].distance(is[v])).fold(0.0, f64::max);
+    let size = (0..was.len()).map(|v| was[v].length()).fold(0.0, f64::max);
+    assert!(most < 1e-5 * desk.arm.length() && size > 0.01 * desk.arm.length(), "{most} of {size}");
+    // Faces that join other vertices.
+    mesh.triangles.swap(0, 1);
+    desk.put("other.npz", Contents { mesh: Some(mesh), ..desk.contents(vec![]) });
+    let refused = rebase("other.npz", "other.session").unwrap_err();
+    assert!(refused.to_string().contains("faces join other vertices") && !refused.remedy().is_empty(), "{refused}");
+    assert!(!desk.path("other.session").exists());
+}
+
 #[test]
 fn another_rig_a_second_writer_and_a_damaged_file_are_refused() {
     let desk = Desk::begun(false);

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::load::LoadedRig;
 use crate::report::page::{LacksRow, PageTable, lacks_table};
 use crate::verbs::fit::{FitInput, Method, fit};
+use dermis_deform::TrainingPoses;
 use dermis_fit::Progress;
 use dermis_fit::design::{DesignError, Known};
 use dermis_io::{Contents, Format, ModelFile, Record};
@@ -28,6 +29,21 @@ pub fn study<'a>(
 ) -> Result<Study<'a>, Error> {
     let bounds = model.baked().bounds().unwrap_or_default();
     Study::new(&known(model, &bounds)?, motion, among, progress).map_err(|error| refused(model, error))
+}
+
+/// Compares `motion` with what a model knows that learnt from `training` alone, each pose of which shows the vertices in `touched`.
+///
+/// # Errors
+/// Those of [`study`].
+pub(crate) fn study_touched<'a>(
+    model: &ModelFile,
+    (training, touched): (&TrainingPoses, &[Vec<bool>]),
+    motion: &'a Motion,
+    progress: Progress<'_>,
+) -> Result<Study<'a>, Error> {
+    let bounds = model.baked().bounds().unwrap_or_default();
+    let known = Known { training, touched, ..known(model, &bounds)? };
+    Study::new(&known, motion, None, progress).map_err(|error| refused(model, error))
 }
 
 /// Returns what training lacks for the poses of some examples. `None` of a model that knows no poses or no joints.
@@ -65,7 +81,7 @@ pub(crate) fn model_of_weights(loaded: &LoadedRig) -> Result<ModelFile, Error> {
 
 fn known<'a>(model: &'a ModelFile, radii: &'a [f32]) -> Result<Known<'a>, Error> {
     let training = model.training().ok_or_else(|| refused(model, DesignError::NoTraining))?;
-    Ok(Known { rig: model.rig(), weights: model.weights(), training, radii })
+    Ok(Known { rig: model.rig(), weights: model.weights(), training, radii, touched: &[] })
 }
 
 fn refused(model: &ModelFile, error: DesignError) -> Error {
