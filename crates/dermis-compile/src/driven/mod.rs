@@ -2,7 +2,7 @@
 //!
 //! A morph target moves the rest mesh before skinning. So the model p' is carried back through each vertex's linear
 //! blend A_v and regressed there on joint coordinates z_e (see [`dermis_deform::joints`]). A joint model has them; any other model gets
-//! those of a joint model [`fitted`] to its skin.
+//! those of a joint model fitted to its skin (`fitted.rs`).
 //!
 //! ```text
 //! d_v = A_v⁻¹ (p' − A_v p)  ≈  Σ_e B_ve z_e,      min Σ_s ω_vs |d_vs − B_v z_s|² + λ |B_v − U_v|²
