@@ -156,6 +156,7 @@ class DERMIS_PT_session(OfCharacter, bpy.types.Panel):
         name = session.folder.rstrip("/\\").replace("\\", "/").rpartition("/")[2]
         row.label(text=name, icon="FILE_FOLDER")
         row.operator("dermis.session_refresh", icon="FILE_REFRESH", text="")
+        row.operator("dermis.session_rebase", icon="CON_ARMATURE", text="")
         row.operator("dermis.session_close", icon="X", text="")
         sculpt = context.active_object.dermis_sculpt if context.active_object is not None else None
         if sculpt is not None and sculpt.of_session and sculpt.character == thing:
@@ -342,7 +343,7 @@ MENU = (
     ("set_up", "forget"),
     ("sculpt_here", "take_sculpt", "discard_sculpt", "add_mirrored"),
     ("add_pose", "add_marked", "add_clip", "add_object", "import_shape", "show_example", "remove_example"),
-    ("session_new", "session_open", "session_refresh", "session_close"),
+    ("session_new", "session_open", "session_refresh", "session_rebase", "session_close"),
     ("session_next", "session_done", "session_show", "session_undo", "session_redo", "session_switch"),
     ("make_maps", "paint_map", "extend_here"),
     ("fit", "apply_strength", "suggest", "show_error", "hide_error", "report"),

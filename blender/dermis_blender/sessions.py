@@ -242,6 +242,38 @@ class DERMIS_OT_session_refresh(OfSession, bpy.types.Operator):
     bl_label = "Refresh Session"
 
 
+class DERMIS_OT_session_rebase(OfSession, bpy.types.Operator):
+    """Take the session's steps to the character as it is now, after its weights or its shape changed. The old folder stays"""
+
+    bl_idname = "dermis.session_rebase"
+    bl_label = "Rebase Session"
+
+    filepath: StringProperty(name="Folder", description="A folder that is new or empty", subtype="FILE_PATH")
+
+    def invoke(self, context, event):
+        self.filepath = self.filepath or f"{folder_of(character.active(context)).removesuffix('.session')}_2.session"
+        context.window_manager.fileselect_add(self)
+        return {"RUNNING_MODAL"}
+
+    def wanted(self, context, thing):
+        if not self.filepath:
+            raise Unreadable("Name a folder for the session")
+        self.folder = os.path.normpath(bpy.path.abspath(self.filepath))
+        return plain(thing.name), bundles.bundle(thing, taken=[])
+
+    def work(self, gathered, progress):
+        folder, (name, rig) = gathered
+        with tempfile.TemporaryDirectory() as made:
+            path = os.path.join(made, f"{name}.npz")
+            np.savez(path, **rig)
+            package.needed().Session(folder).rebase(path, self.folder, progress)
+        return seen(self.folder)
+
+    def finish(self, context, thing, found):
+        thing.dermis.session.folder = self.folder
+        put(thing, found)
+
+
 class DERMIS_OT_session_close(examples.OfCharacter, bpy.types.Operator):
     """Let go of the session. Its folder stays as it is, and the model stays with the character"""
 
@@ -500,6 +532,7 @@ CLASSES = (
     DERMIS_OT_session_new,
     DERMIS_OT_session_open,
     DERMIS_OT_session_refresh,
+    DERMIS_OT_session_rebase,
     DERMIS_OT_session_close,
     DERMIS_OT_session_next,
     DERMIS_OT_session_show,

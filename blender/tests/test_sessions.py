@@ -219,6 +219,39 @@ def test_what_the_program_adds_to_a_folder_of_its_own_the_panel_shows(body, tmp_
     assert [step.number for step in session.steps] == [1, 2]
 
 
+def test_a_changed_character_takes_the_steps(arm, tmp_path):
+    session = begin(arm, tmp_path / "s")
+    for step in range(2):
+        bpy.ops.dermis.session_next()
+        strokes(bpy.context.active_object, step)
+        bpy.ops.dermis.session_done()
+    upper = arm.vertex_groups["upper"]
+    upper.add(list(range(208, 240)), 0.3, "REPLACE")
+    touched = [step.touched for step in session.steps]
+    assert bpy.ops.dermis.session_rebase(filepath=str(tmp_path / "t")) == {"FINISHED"}
+    assert session.folder == str(tmp_path / "t") and [step.touched for step in session.steps] == touched
+    assert session.model == 1 and arm.dermis.live and live.state(arm).failed == ""
+    # The sculpts are met on the new weights.
+    session.active = 0
+    assert bpy.ops.dermis.session_show() == {"FINISHED"}
+    [first, _] = json.loads((tmp_path / "t/session.json").read_text())["steps"]
+    file = tmp_path / f"t/sculpts/{first['sha256']}.npz"
+    with np.load(file) as arrays:
+        inside = arrays["mask"][0] > 0.5
+    wanted = dermis.Examples.open(sessions.rig_of(str(tmp_path / "t")), file).vertices[0]
+    shown = reading.skin(arm, character.place(arm))
+    assert inside.sum() == touched[0] and np.abs(shown - wanted)[inside].max() < 1e-5
+    # Another shape with one vertex less is no change of this rig.
+    mesh = bmesh.new()
+    mesh.from_mesh(arm.data)
+    mesh.verts.ensure_lookup_table()
+    bmesh.ops.delete(mesh, geom=[mesh.verts[0]], context="VERTS")
+    mesh.to_mesh(arm.data)
+    with refused("it has 399 vertices, and that of the session 400"):
+        bpy.ops.dermis.session_rebase(filepath=str(tmp_path / "u"))
+    assert session.folder == str(tmp_path / "t") and not (tmp_path / "u").exists()
+
+
 def test_poses_of_steps_and_motions_are_shown_again(arm, tmp_path):
     session = begin(arm, tmp_path / "s")
     rig, place = character.armature(arm), character.place(arm)

@@ -52,7 +52,7 @@ impl AnimationSpaceSettings {
         Self {
             lambda: None,
             folds: if is_clip { Folds::Blocks(5) } else { Folds::Single },
-            grid: crate::mwe::half_decades(1e-4, 10.0),
+            grid: crate::mwe::powers(1e-4, 10.0, 2),
             tolerance: TOLERANCE,
             origin: DVec3::ZERO,
         }

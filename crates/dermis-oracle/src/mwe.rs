@@ -132,7 +132,7 @@ fn settings(case: &Case) -> Result<MweSettings, CaseError> {
         Some(Value::Array(list)) => list.iter().filter_map(Value::as_f64).collect(),
         _ => match case.expected("grid")? {
             Some(grid) => grid.into_iter().flat_map(|g| g.data).collect(),
-            None => dermis_fit::mwe::half_decades(1e-10, 10.0),
+            None => dermis_fit::mwe::powers(1e-10, 10.0, 2),
         },
     };
     let number = |key: &str, default| case.number(key).unwrap_or(default);

@@ -85,6 +85,20 @@ def test_maps_bound_what_a_bone_moves(arm: Arm, arm_rig: dermis.Rig, train: derm
         dermis.fit(arm_rig, train, method=method, maps=maps[:-1])
 
 
+def test_a_model_is_corrected_further(arm: Arm, arm_rig: dermis.Rig, train: dermis.Examples, unseen: dermis.Examples) -> None:
+    blending = dermis.fit(arm_rig, train, method=dermis.Mwe(), folds=0).model
+    further = dermis.Joint(base="model")
+    fit = dermis.fit(arm_rig, train, hold_out=unseen, method=further, base=blending)
+    below = dermis.evaluate(blending, unseen)
+    assert fit.errors.held_out is not None and fit.errors.held_out.rms < below.error.rms
+    pose = arm.pose(0.4, 0.2)
+    assert np.abs(fit.model(pose) - blending(pose)).max() > 1e-6
+    with pytest.raises(dermis.Error, match="base"):
+        dermis.fit(arm_rig, train, method=further)
+    with pytest.raises(dermis.Error, match="base"):
+        dermis.fit(arm_rig, train, method=dermis.Joint(), base=blending)
+
+
 @pytest.mark.parametrize("method", [dermis.Joint(), dermis.Correctives(), dermis.Psd(smoothing=0.0)])
 def test_shapes_over_a_motion_are_the_model(arm: Arm, arm_rig: dermis.Rig, train: dermis.Examples, method: dermis.Method) -> None:
     few = train.subset([0, len(train) // 2, len(train) - 1])

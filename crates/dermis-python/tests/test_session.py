@@ -63,3 +63,24 @@ def test_what_was_shown_is_kept(tmp_path: Path) -> None:
     # Rest shapes are no skins that were shown.
     with np.load(tmp_path / "rest.npz") as arrays:
         assert "shown" not in arrays
+
+
+def test_a_changed_rig_takes_the_steps(tmp_path: Path) -> None:
+    session = dermis.Session.new(WALK, tmp_path / "s", motions=WALK, truths=WALK)
+    [offer] = session.next(1, out=tmp_path / "todo.npz")
+    sculpted(tmp_path / "todo.npz", offer["name"], int(offer["pose"].split(":")[1]))
+    added = session.add(f"{tmp_path / 'todo.npz'}#{offer['name']}")
+    with np.load(WALK) as walk:
+        arrays = {key: walk[key] for key in walk}
+    # Smoother weights: each vertex has its own and a tenth of the next vertex's.
+    weights = arrays["lbs_weights"]
+    arrays["lbs_weights"] = 0.9 * weights + 0.1 * np.roll(weights, 1, axis=0)
+    np.savez(tmp_path / "new.npz", **arrays)
+    rebased = session.rebase(tmp_path / "new.npz", tmp_path / "t")
+    status = rebased.status()
+    assert [step["touched"] for step in status["steps"]] == [added["steps"][0]["touched"]]
+    assert status["model"] == 1 and session.status()["model"] == 1
+    arrays["bone_names"] = np.char.replace(arrays["bone_names"], "thigh_l", "thigh")
+    np.savez(tmp_path / "other.npz", **arrays)
+    with pytest.raises(dermis.Error, match="lacks bones .*thigh_l"):
+        session.rebase(tmp_path / "other.npz", tmp_path / "u")

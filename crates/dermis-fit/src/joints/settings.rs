@@ -1,7 +1,7 @@
 //! What a caller sets for the joint model, and what the fit reports.
 
 use crate::mask::UNTOUCHED;
-use crate::mwe::half_decades;
+use crate::mwe::powers;
 use crate::training::FitError;
 use dermis_deform::guard::LIMIT_FACTOR;
 use dermis_deform::joints::{CorrectionFrame, Joints, MOST_INDUCING};
@@ -86,7 +86,7 @@ impl JointSettings {
             beta: 10.0,
             untouched: UNTOUCHED,
             lambda: None,
-            grid: half_decades(1e-4, 10.0),
+            grid: powers(1e-4, 10.0, 2),
             folds: if is_clip { Folds::Blocks(5) } else { Folds::Single },
             tolerance: JOINT_TOLERANCE,
             mirror: None,

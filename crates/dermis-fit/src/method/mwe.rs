@@ -18,7 +18,7 @@ use super::{
 use crate::mask::touching_nothing;
 use crate::mwe::{
     Anchor, Centring, MweReport, MweSettings, PrincipalAxes, RidgeMode, RowChoice, SolvePrecision, Strength, fit_mwe,
-    half_decades, leverages,
+    leverages, powers,
 };
 use crate::training::{BasePoses, Progress, Training, middle, silent};
 use dermis_deform::baked::CoefficientPrecision;
@@ -53,7 +53,7 @@ pub enum MweRidge {
         /// What is left out at a time.
         #[serde(default)]
         folds: FoldChoice,
-        /// The largest λ whose error is within this factor of the best is taken; `None`: 1.03 with the absolute ridge, else 1.
+        /// The largest λ whose error is within this factor of the best is taken; `None`: 1.
         #[serde(default)]
         tolerance: Option<f64>,
     },
@@ -124,7 +124,7 @@ const SOLVE_PRECISION: Setting = Setting::new(
 
 impl MweRidge {
     fn rows() -> Vec<Row<Self>> {
-        let tolerance = TOLERANCE.default("1.03 times the least error, 1 for ridges other than absolute");
+        let tolerance = TOLERANCE.default("the least error");
         vec![
             Row::by(GCV, |own: &mut Self, text| {
                 if switch(text)? {
@@ -407,8 +407,7 @@ impl MweMethod {
             }
         };
         if self.ridge_mode != RidgeMode::Absolute {
-            settings.grid = half_decades(1e-10, 10.0);
-            settings.tolerance = 1.0;
+            settings.grid = powers(1e-10, 10.0, 2);
         }
         let tolerance;
         (settings.strength, tolerance) = match self.ridge {

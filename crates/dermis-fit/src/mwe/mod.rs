@@ -45,9 +45,7 @@ mod settings;
 
 pub use accumulate::{Accumulator, SeenPose, Statistics};
 pub use resolve::Resolver;
-pub use settings::{
-    Anchor, Centring, MweSettings, RidgeMode, RowChoice, SolvePrecision, Solver, Strength, half_decades,
-};
+pub use settings::{Anchor, Centring, MweSettings, RidgeMode, RowChoice, SolvePrecision, Solver, Strength, powers};
 
 use crate::evidence::{Evidence, Movements, meeting, unknown};
 use crate::training::{FitError, Progress, Ticker, Training};

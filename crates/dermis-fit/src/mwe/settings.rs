@@ -4,7 +4,6 @@ use crate::mask::UNTOUCHED;
 use dermis_rig::BoneIndex;
 use dermis_rig::glam::DVec3;
 use dermis_solve::Folds;
-use dermis_solve::cross_validation::TOLERANCE;
 
 /// The frame a vertex's features and correction are seen from.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,6 +141,9 @@ pub enum SolvePrecision {
 impl MweSettings {
     /// Returns the form to use: guarded, with one absolute ridge by leave-one-out (by five blocks of frames for a clip).
     ///
+    /// Steps of the grid are a quarter of a decade, and the least error decides: with half decades and a tolerance of 3 %, one pose
+    /// more could move λ by a factor of three.
+    ///
     /// Features are full, seen from the dominant bone and measured from the bind pose. Below 16 poses cross-validation chooses
     /// between row and full features.
     pub fn for_poses(poses: usize, is_clip: bool) -> Self {
@@ -151,8 +153,8 @@ impl MweSettings {
             centring: Centring::Rest,
             ridge: RidgeMode::Absolute,
             strength: Strength::CrossValidated(if is_clip { Folds::Blocks(5) } else { Folds::Single }),
-            grid: half_decades(1e-4, 10.0),
-            tolerance: TOLERANCE,
+            grid: powers(1e-4, 10.0, 4),
+            tolerance: 1.0,
             eig_tol: 1e-10,
             svd_tol: 1e-12,
             duplicates: 1e-6,
@@ -173,7 +175,7 @@ impl MweSettings {
             centring: Centring::Paper,
             ridge: RidgeMode::Paper,
             strength: Strength::Given(s_f),
-            grid: half_decades(1e-10, 10.0),
+            grid: powers(1e-10, 10.0, 2),
             tolerance: 1.0,
             eig_tol: 1e-10,
             svd_tol: 1e-12,
@@ -188,9 +190,8 @@ impl MweSettings {
     }
 }
 
-/// Returns `low`, `low`·√10, … up to `high`.
-pub fn half_decades(low: f64, high: f64) -> Vec<f64> {
-    let steps = ((high / low).log10() * 2.0).round() as i32;
-    let start = (low.log10() * 2.0).round() as i32;
-    (start..=start + steps).map(|half| 10f64.powf(f64::from(half) / 2.0)).collect()
+/// Returns powers of ten from `low` to `high`, `per_decade` of them in each decade.
+pub fn powers(low: f64, high: f64, per_decade: i32) -> Vec<f64> {
+    let [low, high] = [low, high].map(|end| (end.log10() * f64::from(per_decade)).round() as i32);
+    (low..=high).map(|at| 10f64.powf(f64::from(at) / f64::from(per_decade))).collect()
 }

@@ -58,7 +58,7 @@ impl RotationalSettings {
     pub fn new(is_clip: bool) -> Self {
         Self {
             lambda: None,
-            grid: crate::mwe::half_decades(1e-4, 100.0),
+            grid: crate::mwe::powers(1e-4, 100.0, 2),
             folds: if is_clip { Folds::Blocks(5) } else { Folds::Single },
             tolerance: dermis_solve::cross_validation::TOLERANCE,
             rings: 1,

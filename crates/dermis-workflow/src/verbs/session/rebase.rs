@@ -14,7 +14,7 @@ use super::begin::expect_free;
 use super::error::Error;
 use super::file::{Did, ShownBy, Step};
 use super::folder::{Session, put_sculpt, skin};
-use crate::load::{FileNote, LoadedRig, ReadOptions, Source, load_motion, load_rig};
+use crate::load::{FileNote, ReadOptions, Source, load_motion, load_rig};
 use crate::recipe::{Input, Watch, seen, step};
 use crate::verbs::suggest::model_of_weights;
 use dermis_io::{ModelFile, Space};
@@ -47,10 +47,12 @@ impl Session {
             return Err(Error::NoWeights { path: path.clone() }.into());
         }
         seen(watch, [&rebase.rig], &loaded.notes)?;
-        if let Some(why) = apart(&old.rig.rig, &loaded.rig) {
+        let same_rest = old.rests_as(&loaded.rig);
+        if let Some(why) = apart(&old.rig.rig, &loaded.rig, same_rest) {
             return Err(Error::Rebase { path: path.clone(), why }.into());
         }
-        let mut carrier = Carrier::new(&old, &loaded)?;
+        let own = [old.model(None)?, model_of_weights(&loaded)?];
+        let mut carrier = Carrier { rig: &loaded.rig, own, same_rest, notes: vec![] };
         let motions = (0..old.file.motions.len())
             .map(|at| Ok(Motion { name: old.file.motions[at].name.clone(), ..carrier.poses(&old.motion_source(at))? }));
         let motions = motions.collect::<Result<Vec<_>, crate::Error>>()?;
@@ -81,15 +83,22 @@ impl Session {
         }
         Ok((session, said))
     }
+
+    /// Whether the vertices of another rig rest where those of the session do.
+    fn rests_as(&self, other: &Rig) -> bool {
+        let [own, other] = [&self.rig.rig, other].map(|rig| &rig.mesh().positions);
+        own.len() == other.len() && own.iter().zip(other).all(|(a, b)| a.distance(*b) <= self.touch())
+    }
 }
 
-/// Why sculpts of one rig are none of another, if they are not.
-fn apart(old: &Rig, new: &Rig) -> Option<String> {
+/// Why sculpts of one rig are none of another, if they are not. Where the rest mesh differs, faces tell whether the vertices are the
+/// same.
+fn apart(old: &Rig, new: &Rig, same_rest: bool) -> Option<String> {
     let counts = [old, new].map(|rig| rig.mesh().positions.len());
     if counts[0] != counts[1] {
         return Some(format!("it has {} vertices, and that of the session {}", counts[1], counts[0]));
     }
-    if old.mesh().triangles != new.mesh().triangles {
+    if !same_rest && faces(old) != faces(new) {
         return Some("its faces join other vertices".into());
     }
     let moves = |bone: &BoneIndex| {
@@ -99,6 +108,14 @@ fn apart(old: &Rig, new: &Rig) -> Option<String> {
     let lost = old.skeleton().bones().filter(|&bone| new.skeleton().find(&old.skeleton().names()[bone]).is_none());
     let lost: Vec<&str> = lost.filter(moves).map(|bone| old.skeleton().names()[bone].as_str()).collect();
     (!lost.is_empty()).then(|| format!("it lacks bones that move the session's skin: {}", lost.join(", ")))
+}
+
+/// The triangles, whatever their order and wherever they begin.
+fn faces(rig: &Rig) -> Vec<[u32; 3]> {
+    let turned = |&[a, b, c]: &[u32; 3]| [[a, b, c], [b, c, a], [c, a, b]].into_iter().min().unwrap_or([a, b, c]);
+    let mut faces: Vec<_> = rig.mesh().triangles.iter().map(turned).collect();
+    faces.sort_unstable();
+    faces
 }
 
 /// What carries poses and skins.
@@ -111,14 +128,7 @@ struct Carrier<'a> {
     notes: Vec<FileNote>,
 }
 
-impl<'a> Carrier<'a> {
-    fn new(old: &Session, loaded: &'a LoadedRig) -> Result<Self, crate::Error> {
-        let rests = [&old.rig.rig, &loaded.rig].map(|rig| &rig.mesh().positions);
-        let same_rest = rests[0].iter().zip(rests[1]).all(|(a, b)| a.distance(*b) <= old.touch());
-        let own = [old.model(None)?, model_of_weights(loaded)?];
-        Ok(Self { rig: &loaded.rig, own, same_rest, notes: vec![] })
-    }
-
+impl Carrier<'_> {
     /// The poses of a bundle of the session.
     fn poses(&mut self, source: &Source) -> Result<Motion, crate::Error> {
         let (motion, note) = load_motion(self.rig, &Space::default(), source, &ReadOptions::default())?;
