@@ -86,7 +86,7 @@ def test_maps_bound_what_a_bone_moves(arm: Arm, arm_rig: dermis.Rig, train: derm
 
 
 def test_a_model_is_corrected_further(arm: Arm, arm_rig: dermis.Rig, train: dermis.Examples, unseen: dermis.Examples) -> None:
-    blending = dermis.fit(arm_rig, train, method=dermis.Mwe(), folds=0).model
+    blending = dermis.fit(arm_rig, train, method=dermis.Mwe(ridge={"fixed": 10.0}), folds=0).model
     further = dermis.Joint(base="model")
     fit = dermis.fit(arm_rig, train, hold_out=unseen, method=further, base=blending)
     below = dermis.evaluate(blending, unseen)

@@ -219,7 +219,7 @@ fn what_a_stack_cannot_serve_is_named() {
     let own = "export drivers m.dermis -o y.glb --table y.json --kernels 4";
     desk.bad(own, &["its base is not linear blend skinning", "--base lbs"]);
     // For a motion, any model is a GLB.
-    desk.good("export shapes m.dermis --motion poses.npz -o x.glb");
+    desk.good("export shapes m.dermis --motion poses.npz -o z.glb");
     // A recipe that names a stack for another base.
     let recipe = desk.good("recipe m.dermis").out.replace("\"base\": \"stack\"", "\"base\": \"lbs\"");
     desk.put("r.json", recipe);
