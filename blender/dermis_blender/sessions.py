@@ -243,7 +243,7 @@ class DERMIS_OT_session_refresh(OfSession, bpy.types.Operator):
 
 
 class DERMIS_OT_session_rebase(OfSession, bpy.types.Operator):
-    """Take the session's steps to the character as it is now, after its weights or its shape changed. The old folder stays"""
+    """Carry the session's steps to the character as it is now, after its weights or its shape changed. The old folder stays"""
 
     bl_idname = "dermis.session_rebase"
     bl_label = "Rebase Session"
