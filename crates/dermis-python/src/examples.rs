@@ -1,6 +1,6 @@
 //! `dermis.Examples`.
 
-use crate::arrays::{Extent, Floats};
+use crate::arrays::{Extent, Floats, Numbers};
 use crate::errors::{error, of_examples};
 use crate::rig::Rig;
 use crate::work::work;
@@ -53,6 +53,7 @@ impl Examples {
     #[new]
     #[pyo3(signature = (rig, pose_matrices, vertices, labels = None, times = None, importances = None, mask = None, shown = None))]
     fn new(
+        py: Python<'_>,
         rig: &Rig,
         pose_matrices: &Bound<'_, PyAny>,
         vertices: &Bound<'_, PyAny>,
@@ -86,27 +87,31 @@ impl Examples {
         let shown = shown.map(|shown| Floats::of("shown", shown, &[&of_skins])).transpose()?;
         let mask = mask.as_ref().map(Floats::entries).transpose()?;
         let shown = shown.as_ref().map(Floats::entries).transpose()?;
-        if let Some(at) = mask.and_then(|m| (0..poses * count).find(|&at| !(0.0..=1.0).contains(&m.at(at)))) {
-            return Err(error(format!("mask: pose {}, vertex {} is not from 0 to 1", at / count, at % count)));
-        }
-        let local = |at: usize| {
-            let of_vertices = at * count..(at + 1) * count;
-            (mask.is_some() || shown.is_some()).then(|| LocalSculpt {
-                mask: mask.map(|mask| of_vertices.clone().map(|v| mask.at(v) > 0.5).collect()),
-                shown: shown.map(|shown| of_vertices.map(|v| shown.vector(v)).collect()),
-            })
-        };
-        let label = |at: usize| labels.as_ref().map_or_else(|| at.to_string(), |labels| labels[at].clone());
-        let example = |at: usize| ExampleArrays {
-            label: label(at),
-            time: times.map(|times| times.at(at)),
-            pose: rig.pose_of_joints(joints[at * bones..][..bones].iter().copied()),
-            vertices: (at * count..(at + 1) * count).map(|v| entries.vector(v)).collect(),
-            importance: importances.map_or(1.0, |importances| importances.at(at)),
-            local: local(at),
-        };
-        let set = dermis::Examples::from_arrays(rig, "examples", (0..poses).map(example));
-        let inner = Arc::new(set.map_err(|found| of_examples(&found))?);
+        // Skins are the bulk of what a fit reads, and other threads, such as that of a window, go on while they are copied.
+        let set = py.detach(|| {
+            let outside = |m: Numbers<'_>| (0..poses * count).find(|&at| !(0.0..=1.0).contains(&m.at(at)));
+            if let Some(at) = mask.and_then(outside) {
+                return Err(format!("mask: pose {}, vertex {} is not from 0 to 1", at / count, at % count));
+            }
+            let local = |at: usize| {
+                let of_vertices = at * count..(at + 1) * count;
+                (mask.is_some() || shown.is_some()).then(|| LocalSculpt {
+                    mask: mask.map(|mask| of_vertices.clone().map(|v| mask.at(v) > 0.5).collect()),
+                    shown: shown.map(|shown| of_vertices.map(|v| shown.vector(v)).collect()),
+                })
+            };
+            let label = |at: usize| labels.as_ref().map_or_else(|| at.to_string(), |labels| labels[at].clone());
+            let example = |at: usize| ExampleArrays {
+                label: label(at),
+                time: times.map(|times| times.at(at)),
+                pose: rig.pose_of_joints(joints[at * bones..][..bones].iter().copied()),
+                vertices: (at * count..(at + 1) * count).map(|v| entries.vector(v)).collect(),
+                importance: importances.map_or(1.0, |importances| importances.at(at)),
+                local: local(at),
+            };
+            Ok(dermis::Examples::from_arrays(rig, "examples", (0..poses).map(example)))
+        });
+        let inner = Arc::new(set.map_err(error)?.map_err(|found| of_examples(&found))?);
         Ok(Self { inner, rig: Arc::clone(rig), sources: vec![] })
     }
 
@@ -153,8 +158,10 @@ impl Examples {
     fn vertices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let from_ours = self.rig.space().to_ours().inverse();
         let examples = self.inner.examples();
-        let positions = examples.iter().flat_map(|e| &e.positions);
-        let entries = positions.flat_map(|p| from_ours.transform_point3(*p).to_array()).collect();
+        let entries = py.detach(|| {
+            let positions = examples.iter().flat_map(|e| &e.positions);
+            positions.flat_map(|p| from_ours.transform_point3(*p).to_array()).collect()
+        });
         PyArray1::from_vec(py, entries).reshape([examples.len(), self.rig.mesh().positions.len(), 3])
     }
 
@@ -230,11 +237,11 @@ impl Examples {
     /// Returns
     /// -------
     /// Examples
-    fn subset(&self, indices: Vec<usize>) -> PyResult<Self> {
+    fn subset(&self, py: Python<'_>, indices: Vec<usize>) -> PyResult<Self> {
         if let Some(at) = indices.iter().find(|at| **at >= self.inner.len()) {
             return Err(error(format!("indices: there is no pose {at} of {}", self.inner.len())));
         }
-        let inner = Arc::new(dermis::Examples::from(self.inner.subset(&indices)));
+        let inner = py.detach(|| Arc::new(dermis::Examples::from(self.inner.subset(&indices))));
         Ok(Self { inner, rig: Arc::clone(&self.rig), sources: vec![] })
     }
 
@@ -249,11 +256,13 @@ impl Examples {
     /// -------
     /// Examples
     #[staticmethod]
-    fn joined(sets: Vec<PyRef<'_, Self>>) -> PyResult<Self> {
+    fn joined(py: Python<'_>, sets: Vec<PyRef<'_, Self>>) -> PyResult<Self> {
         let Some(first) = sets.first() else { return Err(error("sets: at least one is expected, got none")) };
         let rig = Arc::clone(&first.rig);
         sets.iter().enumerate().try_for_each(|(at, set)| set.of_rig(&format!("sets[{at}]"), &rig))?;
-        let all = sets.iter().fold(ExampleSet::default(), |all, set| all.joined((**set.inner).clone()));
+        let sets: Vec<_> = sets.iter().map(|set| Arc::clone(&set.inner)).collect();
+        let join = |all: ExampleSet, set: &Arc<dermis::Examples>| all.joined((***set).clone());
+        let all = py.detach(|| sets.iter().fold(ExampleSet::default(), join));
         Ok(Self { inner: Arc::new(all.into()), rig, sources: vec![] })
     }
 

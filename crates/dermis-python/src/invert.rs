@@ -2,6 +2,8 @@
 //!
 //! One sculpt: the function gets the mesh (V, 3). Several sculpts in lock step: each has a search of its own on a thread of its
 //! own, and waits for one call of the function that answers all of them, (N, V, 3).
+//!
+//! [`InverseSearch`] has no function: the caller takes its questions and answers them when it likes.
 
 use crate::arrays::{Extent, Floats};
 use crate::errors::error;
@@ -11,8 +13,10 @@ use dermis::internals::fitting::inverse::{
 };
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// What the search for one sculpt found; `dermis.Inversion` shows it.
 #[pyclass(module = "dermis._dermis", frozen)]
@@ -83,8 +87,120 @@ impl InverseResult {
     }
 }
 
+/// A search for one sculpt on a thread of its own, whose questions the caller answers one at a time. `dermis.inversion` is the
+/// generator over it.
+///
+/// The thread never takes the interpreter's lock. It ends with its search, or where the caller gives no more answers: closing or
+/// dropping this ends it.
+#[pyclass(module = "dermis._dermis", frozen)]
+pub struct InverseSearch {
+    vertices: usize,
+    /// None once the result was taken, or the search was closed.
+    running: Mutex<Option<Running>>,
+}
+
+struct Running {
+    questions: Receiver<Question>,
+    answer: Sender<Vec<DVec3>>,
+    thread: JoinHandle<Result<Inverse, InverseError<Hung>>>,
+}
+
+#[pymethods]
+impl InverseSearch {
+    /// Starts the search for a sculpt (V, 3) of the mesh at rest (V, 3).
+    #[new]
+    #[pyo3(signature = (rest, sculpt, method, coupled, max_calls, max_correction, tolerance))]
+    fn new(
+        rest: &Bound<'_, PyAny>,
+        sculpt: &Bound<'_, PyAny>,
+        method: &str,
+        coupled: &str,
+        max_calls: Option<usize>,
+        max_correction: Option<f64>,
+        tolerance: Option<f64>,
+    ) -> PyResult<Self> {
+        crate::work::not_forked()?;
+        let rest = Floats::of("rest", rest, &[&[Extent::Any("V"), Extent::Is(3)]])?.vectors()?;
+        let target = Floats::of("sculpt", sculpt, &[&[Extent::Is(rest.len()), Extent::Is(3)]])?.vectors()?;
+        let settings = settings(diagonal(&rest), method, coupled, max_calls, max_correction, tolerance)?;
+        let vertices = rest.len();
+        let (ask, questions) = channel();
+        let (answer, answered) = channel();
+        let thread = std::thread::Builder::new().name("dermis inverse".into());
+        let thread = thread.spawn(move || search(0, &rest, &target, &settings, &ask, &answered));
+        let thread = thread.map_err(|failed| error(format!("no thread: {failed}")))?;
+        Ok(Self { vertices, running: Mutex::new(Some(Running { questions, answer, thread })) })
+    }
+
+    /// Waits for the next points (V, 3) that the deformer is wanted at; None once the search has ended.
+    fn ask<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let asked: PyResult<Option<Vec<DVec3>>> = py.detach(|| {
+            let running = self.running();
+            let Some(Running { questions, .. }) = running.as_ref() else { return Ok(None) };
+            loop {
+                match questions.recv_timeout(TICK) {
+                    Ok(question) => return Ok(Some(question.points)),
+                    Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                    Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,
+                }
+            }
+        });
+        asked?.map(|points| table(py, &points)).transpose()
+    }
+
+    /// Answers the last question: where the deformer takes its points, (V, 3).
+    fn answer(&self, py: Python<'_>, points: &Bound<'_, PyAny>) -> PyResult<()> {
+        let shape = [Extent::Is(self.vertices), Extent::Is(3)];
+        let points = Floats::of("what was sent", points, &[&shape])?.vectors()?;
+        py.detach(|| {
+            if let Some(Running { answer, .. }) = self.running().as_ref() {
+                // A search that ended takes no answer.
+                let _ = answer.send(points);
+            }
+        });
+        Ok(())
+    }
+
+    /// What was found, once `ask` returns None.
+    fn result(&self, py: Python<'_>) -> PyResult<InverseResult> {
+        let Some(running) = py.detach(|| self.running().take()) else { return Err(error("the search was closed")) };
+        let found = ended(py, running).unwrap_or_else(|| Err(error("a search stopped at an error of its own")))?;
+        Ok(InverseResult { found })
+    }
+
+    /// Ends the search, wherever it is.
+    fn close(&self, py: Python<'_>) {
+        if let Some(running) = py.detach(|| self.running().take()) {
+            ended(py, running);
+        }
+    }
+}
+
+impl InverseSearch {
+    fn running(&self) -> MutexGuard<'_, Option<Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How often a wait for a question looks for signals.
+const TICK: Duration = Duration::from_millis(40);
+
+/// Gives a search no more answers, and waits for its end; None if it panicked.
+fn ended(py: Python<'_>, running: Running) -> Option<PyResult<Inverse>> {
+    let Running { questions, answer, thread } = running;
+    drop((questions, answer));
+    let ended = py.detach(|| thread.join().ok());
+    ended.map(|found| found.map_err(|found| said(&found, "")))
+}
+
 fn table<'py>(py: Python<'py>, vectors: &[DVec3]) -> PyResult<Bound<'py, PyArray2<f64>>> {
     PyArray1::from_vec(py, vectors.iter().flat_map(|v| v.to_array()).collect()).reshape([vectors.len(), 3])
+}
+
+/// The diagonal of the box around the points.
+fn diagonal(points: &[DVec3]) -> f64 {
+    let (low, high) = points.iter().fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(l, h), p| (l.min(*p), h.max(*p)));
+    (high - low).length()
 }
 
 /// How a search is set; `None` is the default.
@@ -139,9 +255,7 @@ pub fn inverse(
     let rest = Floats::of("rest", rest, &[&[Extent::Any("V"), Extent::Is(3)]])?.vectors()?;
     let shape = [Extent::Any("N"), Extent::Is(rest.len()), Extent::Is(3)];
     let sculpts = Floats::of("sculpts", sculpts, &[&shape])?.vectors()?;
-    let (low, high) = rest.iter().fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(l, h), p| (l.min(*p), h.max(*p)));
-    let length = (high - low).length();
-    let settings = settings(length, method, coupled, max_calls, max_correction, tolerance)?;
+    let settings = settings(diagonal(&rest), method, coupled, max_calls, max_correction, tolerance)?;
     let targets: Vec<&[DVec3]> = sculpts.chunks(rest.len().max(1)).collect();
     let found = match lockstep {
         false => {
@@ -187,11 +301,17 @@ fn called(py: Python<'_>, deformer: &Bound<'_, PyAny>, points: Vec<DVec3>, shape
 fn refused(found: InverseError<PyErr>) -> PyErr {
     match found {
         InverseError::Deformer { source, .. } => source,
-        InverseError::Coupled { .. } => {
-            crate::errors::hinted(found.to_string(), "pass coupled=\"iterate\", and look at the residuals")
-        }
-        other => error(other.to_string()),
+        other => said(&other, ""),
     }
+}
+
+/// The error of a search, after what it belongs to.
+fn said<E: std::error::Error>(found: &InverseError<E>, of: &str) -> PyErr {
+    let hint = match found {
+        InverseError::Coupled { .. } => "pass coupled=\"iterate\", and look at the residuals",
+        _ => "",
+    };
+    crate::errors::hinted(format!("{of}{found}"), hint)
 }
 
 /// What a search asks: points to be deformed; the answer comes back on the channel beside them.
@@ -200,7 +320,7 @@ struct Question {
     points: Vec<DVec3>,
 }
 
-/// That the answers ended: another search's question failed.
+/// That the answers ended: another search's question failed, or the caller closed the search.
 #[derive(Debug)]
 struct Hung;
 
@@ -261,19 +381,22 @@ fn in_lock_step(
                 }
                 continue;
             }
-            let wait = std::time::Duration::from_millis(1);
+            let wait = Duration::from_millis(1);
             match py.detach(|| questions.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(wait)) {
                 Ok(Question { sculpt, points: asked }) => {
                     points[sculpt * rest.len()..][..rest.len()].copy_from_slice(&asked);
                     waiting[sculpt] = true;
                 }
-                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
-                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
             }
         }
         let mut all = Vec::with_capacity(targets.len());
-        for search in searches {
-            all.push(search.join().unwrap_or_else(|_| Err(error("a search stopped at an error of its own"))));
+        for (sculpt, search) in searches.into_iter().enumerate() {
+            all.push(match search.join() {
+                Ok(found) => found.map_err(|found| said(&found, &format!("sculpt {sculpt}: "))),
+                Err(_) => Err(error("a search stopped at an error of its own")),
+            });
         }
         if let Some(raised) = failed {
             return Err(raised);
@@ -282,6 +405,7 @@ fn in_lock_step(
     })
 }
 
+/// Searches, and asks for every call of the deformer.
 fn search(
     sculpt: usize,
     rest: &[DVec3],
@@ -289,19 +413,11 @@ fn search(
     settings: &InverseSettings,
     ask: &Sender<Question>,
     answered: &Receiver<Vec<DVec3>>,
-) -> PyResult<Inverse> {
+) -> Result<Inverse, InverseError<Hung>> {
     let mut call = |points: &[DVec3], out: &mut [DVec3]| -> Result<(), Hung> {
         ask.send(Question { sculpt, points: points.to_vec() }).map_err(|_| Hung)?;
         out.copy_from_slice(&answered.recv().map_err(|_| Hung)?);
         Ok(())
     };
-    invert(&mut call, rest, target, settings).map_err(|found| {
-        let said = format!("sculpt {sculpt}: {found}");
-        match found {
-            InverseError::Coupled { .. } => {
-                crate::errors::hinted(said, "pass coupled=\"iterate\", and look at the residuals")
-            }
-            _ => error(said),
-        }
-    })
+    invert(&mut call, rest, target, settings)
 }

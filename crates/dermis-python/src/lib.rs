@@ -30,7 +30,7 @@ mod _dermis {
     #[pymodule_export]
     use crate::ik::solve;
     #[pymodule_export]
-    use crate::invert::{InverseResult, inverse};
+    use crate::invert::{InverseResult, InverseSearch, inverse};
     #[pymodule_export]
     use crate::methods::{checked_method, methods, preset_method, presets};
     #[pymodule_export]

@@ -54,6 +54,7 @@ impl Rig {
     #[new]
     #[pyo3(signature = (*, rest_vertices, faces, bone_names, bone_parents, bind_matrices, weights = None, up = "y", unit = 1.0, name = "rig"))]
     fn new(
+        py: Python<'_>,
         rest_vertices: &Bound<'_, PyAny>,
         faces: &Bound<'_, PyAny>,
         bone_names: Vec<String>,
@@ -82,7 +83,8 @@ impl Rig {
                     let values = (0..bones).map(|b| (BoneIndex::new(b), entries.at(v * bones + b)));
                     values.filter(|(_, value)| *value != 0.0).collect()
                 };
-                Some(Influences::from_rows((0..vertices).map(row)).map_err(|found| of_arrays(&found.into()))?)
+                let made = py.detach(|| Influences::from_rows((0..vertices).map(row)));
+                Some(made.map_err(|found| of_arrays(&found.into()))?)
             }
             None => None,
         };
@@ -96,7 +98,7 @@ impl Rig {
             bind_matrices,
             weights,
         };
-        Ok(dermis::Rig::from_arrays(arrays).map_err(|found| of_arrays(&found))?.into())
+        Ok(py.detach(|| dermis::Rig::from_arrays(arrays)).map_err(|found| of_arrays(&found))?.into())
     }
 
     /// Opens a rig: a skinned .glb, .gltf or .fbx, or a bundle (.npz).

@@ -34,4 +34,10 @@ def whole_loop(files: list[Path], matrices: NDArray[np.float64]) -> float:
     assert isinstance(found, dermis.Inversion)
     assert_type(found.stopped, Literal["reached", "no-gain", "calls"])
     assert_type(found.limit, float)
+    job = dermis.Job(lambda progress: dermis.fit(rig, shots, progress=progress))
+    while job.running:
+        print(f"{job.step} {job.share:.0%}")
+    assert_type(job.result(timeout=1.0), dermis.Fit)
+    search = dermis.inversion(np.zeros((3, 3)), np.zeros((3, 3)))
+    assert_type(search.send(next(search)), NDArray[np.float64])
     return float("nan") if headline is None else headline.p95

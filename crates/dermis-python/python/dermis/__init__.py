@@ -17,6 +17,7 @@ from ._dermis import Examples, Model, Rig, __version__
 from ._errors import Error
 from ._evaluate import Evaluation, compare, evaluate
 from ._fit import Errors, ErrorStats, Fit, FitReport, fit
+from ._job import Job, Stopped
 from ._methods import (
     AnimationSpace,
     Correctives,
@@ -36,7 +37,7 @@ from ._methods import (
 )
 from ._parts import PartsFit, fit_part, fit_parts, merge_parts
 from ._session import Session
-from ._shapes import Decomposition, Inversion, ShapeTrack, decompose, invert, shape_track
+from ._shapes import Decomposition, Inversion, ShapeTrack, decompose, inversion, invert, shape_track
 from ._verbs import (
     animate,
     convert,
@@ -69,6 +70,7 @@ __all__ = [
     "Fit",
     "FitReport",
     "Inversion",
+    "Job",
     "Joint",
     "Lbs",
     "Method",
@@ -83,6 +85,7 @@ __all__ = [
     "Session",
     "ShapeByExample",
     "ShapeTrack",
+    "Stopped",
     "__version__",
     "animate",
     "compare",
@@ -97,6 +100,7 @@ __all__ = [
     "fit_parts",
     "ik",
     "inspect",
+    "inversion",
     "invert",
     "markers",
     "merge_parts",

@@ -12,6 +12,7 @@ __all__ = [
     "Examples",
     "FitResult",
     "InverseResult",
+    "InverseSearch",
     "Model",
     "PartsResult",
     "Rig",
@@ -214,6 +215,25 @@ class InverseResult:
     def limited(self) -> int: ...
     @property
     def stopped(self) -> Literal["reached", "no-gain", "calls"]: ...
+
+@final
+class InverseSearch:
+    """A search for one sculpt whose questions the caller answers."""
+
+    def __new__(
+        cls,
+        rest: ArrayLike,
+        sculpt: ArrayLike,
+        method: str,
+        coupled: str,
+        max_calls: int | None,
+        max_correction: float | None,
+        tolerance: float | None,
+    ) -> InverseSearch: ...
+    def ask(self) -> NDArray[np.float64] | None: ...
+    def answer(self, points: ArrayLike) -> None: ...
+    def result(self) -> InverseResult: ...
+    def close(self) -> None: ...
 
 _Progress = Callable[[str, float], object] | None
 

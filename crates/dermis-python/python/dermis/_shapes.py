@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -369,11 +369,8 @@ def invert(
         )
         for name in of_files:
             raise Error(f"{name} has no effect with a function as deformer")
-        points = rig.rest_vertices if isinstance(rig, Rig) else np.asarray(rig)
-        targets = np.asarray(sculpts)
+        points, targets = _rest(rig, "rig"), np.asarray(sculpts)
         one = targets.ndim == 2
-        if points.ndim != 2 or points.shape[1:] != (3,):
-            raise Error(f"rig has shape {points.shape}; (V, 3) is expected")
         if targets.shape[-2:] != points.shape or targets.ndim not in (2, 3):
             expected = f"{points.shape} or (N, {points.shape[0]}, 3)"
             raise Error(f"sculpts has shape {targets.shape}; {expected} is expected")
@@ -381,22 +378,7 @@ def invert(
             points, targets[None] if one else targets, deformer, lockstep, algorithm, coupled, max_calls, max_correction,
             tolerance,
         )
-
-        def joined(arrays: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-            return arrays[0] if one else np.stack(arrays) if arrays else np.zeros(targets.shape)
-
-        return Inversion(
-            displacements=joined([each.displacements() for each in found]),
-            remainders=joined([each.remainders() for each in found]),
-            residuals=joined([each.residuals() for each in found]),
-            calls=max((each.calls for each in found), default=0),
-            unresolved=sum(each.unresolved for each in found),
-            tolerance=max((each.tolerance for each in found), default=0.0),
-            stopped=max((each.stopped for each in found), key=_ENDS.index, default="reached"),
-            coupled=max((each.coupled for each in found), default=0),
-            limit=max((each.limit for each in found), default=math.inf),
-            limited=sum(each.limited for each in found),
-        )
+        return _inversion(found, one, targets.shape)
     if lockstep or max_calls is not None or tolerance is not None:
         raise Error("lockstep, max_calls and tolerance serve a function as deformer")
     if isinstance(rig, Rig) or not isinstance(rig, (str, os.PathLike)):
@@ -418,6 +400,100 @@ def invert(
         existing=_existing(replace),
     )
     return run({"invert": recipe}, progress)  # type: ignore[no-any-return]
+
+
+def inversion(
+    rest: Rig | ArrayLike,
+    sculpt: ArrayLike,
+    *,
+    algorithm: Literal["auto", "gauss-newton", "direction-set"] = "auto",
+    coupled: Literal["refuse", "iterate"] = "refuse",
+    max_calls: int | None = None,
+    max_correction: float | None = None,
+    tolerance: float | None = None,
+) -> Generator[NDArray[np.float64], ArrayLike, Inversion]:
+    """`invert` with a deformer, one call at a time: a generator that yields rest points and takes what they become.
+
+    It serves programs that may not be held up, or whose deformer runs on one thread alone: between two calls the window lives
+    on. What it finds is what `invert` finds, bit for bit. Closing the generator ends the search.
+
+    Parameters
+    ----------
+    rest : Rig or array_like, shape (V, 3)
+        The points at rest.
+    sculpt : array_like, shape (V, 3)
+        The sculpt, posed.
+    algorithm, coupled, max_calls, max_correction, tolerance
+        As in `invert`.
+
+    Yields
+    ------
+    numpy.ndarray, shape (V, 3)
+        Rest points. `send` takes the posed points that the deformer makes of them, and returns the next rest points.
+
+    Returns
+    -------
+    Inversion
+        The value of `StopIteration`; ``yield from`` gives it.
+
+    Raises
+    ------
+    dermis.Error
+        For arrays and settings that do not serve, for points of another shape or that are not finite, and for a deformer whose
+        vertices depend on each other, unless `coupled` is 'iterate'.
+
+    Examples
+    --------
+    >>> search = dermis.inversion(rest, sculpt)
+    >>> points = next(search)
+    >>> try:
+    ...     while True:
+    ...         points = search.send(bend(points))
+    ... except StopIteration as ended:
+    ...     found = ended.value
+    """
+    points, target = _rest(rest, "rest"), np.asarray(sculpt)
+    if target.shape != points.shape:
+        raise Error(f"sculpt has shape {target.shape}; {points.shape} is expected")
+    return _asked(_dermis.InverseSearch(points, target, algorithm, coupled, max_calls, max_correction, tolerance))
+
+
+def _asked(search: _dermis.InverseSearch) -> Generator[NDArray[np.float64], ArrayLike, Inversion]:
+    try:
+        while (points := search.ask()) is not None:
+            search.answer((yield points))
+        found = search.result()
+    finally:
+        search.close()
+    return _inversion([found], True, ())
+
+
+def _rest(points: Any, name: str) -> NDArray[Any]:
+    """The points at rest, of a rig or as they are."""
+    array: NDArray[Any] = points.rest_vertices if isinstance(points, Rig) else np.asarray(points)
+    if array.ndim != 2 or array.shape[1:] != (3,):
+        raise Error(f"{name} has shape {array.shape}; (V, 3) is expected")
+    return array
+
+
+def _inversion(found: list[_dermis.InverseResult], one: bool, shape: tuple[int, ...]) -> Inversion:
+    """What searches found, together; `one` without the axis of sculpts."""
+
+    def joined(arrays: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        return arrays[0] if one else np.stack(arrays) if arrays else np.zeros(shape)
+
+    return Inversion(
+        displacements=joined([each.displacements() for each in found]),
+        remainders=joined([each.remainders() for each in found]),
+        residuals=joined([each.residuals() for each in found]),
+        calls=max((each.calls for each in found), default=0),
+        unresolved=sum(each.unresolved for each in found),
+        tolerance=max((each.tolerance for each in found), default=0.0),
+        stopped=max((each.stopped for each in found), key=_ENDS.index, default="reached"),
+        coupled=max((each.coupled for each in found), default=0),
+        limit=max((each.limit for each in found), default=math.inf),
+        limited=sum(each.limited for each in found),
+    )
 
 
 @dataclass(frozen=True)
