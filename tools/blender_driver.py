@@ -28,6 +28,8 @@ from its lower left corner, as Blender counts them:
 | `brush(mode)` | sees to a brush of a mode, such as `"SCULPT"`, before `drag` makes strokes |
 | `scroll(steps)` | turns the wheel over the sidebar, down if positive |
 | `until(holds, what, limit=60)` | waits for a condition |
+| `turns(holds)` | no step, but `with ui.turns(holds) as turns:`; then `turns.longest` is the longest time that Blender's loop was held up, in seconds, while `holds()` was true |
+| `put_away()`, `bring_back()` | fills the window with an editor of which nothing changes, so that nothing is drawn, and gives the 3D view back |
 | `wait(seconds)`, `drawn()` | waits; `drawn` for the next picture of the 3D view, `drawn("UI")` of the sidebar |
 | `shot(name, box=None)` | a picture as PNG; `ui.sidebar()`, `ui.sidebar(400)` (its upper part), `ui.view()` or `ui.around((x, y), width, height)` crop it |
 
@@ -123,6 +125,23 @@ class Ui:
         while not holds():
             self.check(time.monotonic() < end, f"waited {limit:.0f} s for {what}")
             yield PAUSE
+
+    def turns(self, holds):
+        return Turns(holds)
+
+    def put_away(self):
+        area = self.area
+        area.type = "TEXT_EDITOR"
+        with bpy.context.temp_override(window=self.window, area=area):
+            bpy.ops.screen.screen_full_area(use_hide_panels=True)
+        yield from self.wait(0.5)
+
+    def bring_back(self):
+        with bpy.context.temp_override(window=self.window, area=self.window.screen.areas[0]):
+            bpy.ops.screen.back_to_previous()
+        yield from self.wait(0.5)
+        next(area for area in self.window.screen.areas if area.type == "TEXT_EDITOR").type = "VIEW_3D"
+        yield from self.drawn()
 
     # Pointer and keys.
 
@@ -324,6 +343,34 @@ class Ui:
         # By the X server: Blender's own operator needs a context that a timer does not have.
         subprocess.run(["import", "-silent", "-window", "root", *crop, path], check=True, timeout=60)
         print(f"{path}", flush=True)
+
+
+class Turns:
+    """A timer that is due every 10 ms, and the longest that it waited while a condition held."""
+
+    PERIOD = 0.01
+
+    def __init__(self, holds):
+        self.holds = holds
+        self.longest = self.seconds = 0.0
+        # Blender knows a timer by its object, and a bound method is a new one at each look.
+        self.timer = self._turn
+
+    def __enter__(self):
+        self.begin = self.last = time.monotonic()
+        bpy.app.timers.register(self.timer, first_interval=self.PERIOD)
+        return self
+
+    def _turn(self):
+        now = time.monotonic()
+        gap, self.last = now - self.last, now
+        if self.holds():
+            self.longest, self.seconds = max(self.longest, gap), now - self.begin
+        return self.PERIOD
+
+    def __exit__(self, *_):
+        self._turn()
+        bpy.app.timers.unregister(self.timer)
 
 
 class Watched:

@@ -2,10 +2,13 @@
 
     python3 tools/blender_window.py tools/blender_story.py --zip target/blender/dermis-VERSION-PLATFORM.zip
 
-The bundled body walks. The story sets it up and stops a fit of the walk with Esc. It sculpts on the body with Blender's own brush, takes the
+The bundled body walks. The story sets it up, looks that a fit of the walk holds the window up for no more than 100 ms at a time, and stops
+it with Esc. It sculpts on the body with Blender's own brush, takes the
 sculpt, fits, and looks that the model shows the sculpt in that pose. At last it undoes all of that. Pictures show each state.
 """
 
+import sys
+import time
 from pathlib import Path
 
 import bpy
@@ -13,6 +16,9 @@ import numpy as np
 
 BODY = Path(__file__).resolve().parent.parent / "assets/body/body.glb"
 FRAME = 10
+# Seconds that a fit may hold the window up at once, and that it is watched.
+MOST_HELD_UP = 0.1
+WATCHED = 5.0
 
 
 def story(ui):
@@ -23,12 +29,24 @@ def story(ui):
     yield from ui.click("dermis.set_up")
     ui.check(body.dermis.is_set_up, "Set Up Character did nothing")
 
-    # Esc stops a fit, and nothing has changed.
+    # A fit holds the window up at no time. Drawing does, where the processor draws: nothing is drawn meanwhile.
     yield from ui.click("dermis.add_clip")
     yield from ui.click("dermis.fit")
     ui.check(ui.window.modal_operators, "Fit is not at work after a click")
+    yield from ui.put_away()
+    with ui.turns(is_working) as turns:
+        end = time.monotonic() + WATCHED
+        yield from ui.until(lambda: time.monotonic() > end or not is_working(), "the fit", limit=10 * WATCHED)
+    print(f"in {turns.seconds:.1f} s the fit held the window up for {1e3 * turns.longest:.0f} ms at most", flush=True)
+    ui.check(turns.seconds > 1.0, "the fit was over before it could hold anything up")
+    ui.check(turns.longest < MOST_HELD_UP, f"the fit held the window up for {1e3 * turns.longest:.0f} ms")
+
+    # Esc stops a fit, and nothing has changed.
+    ui.check(is_working(), "the fit was over before it could be stopped")
     yield from ui.key("ESC")
     yield from ui.until(lambda: not ui.window.modal_operators, "Fit to stop")
+    yield from ui.bring_back()
+    yield from ui.tab("Dermis")
     ui.check(not body.dermis.model and len(body.dermis.examples) == 1, "Esc did not stop the fit")
     yield from ui.click("dermis.remove_example")
 
@@ -69,6 +87,12 @@ def story(ui):
     sculpt = next(thing for thing in bpy.context.scene.objects if thing.dermis_sculpt.character)
     lost = np.abs(in_scene(sculpt, sculpt.data) - wanted).max()
     ui.check(lost < 1e-6, f"undo lost strokes: {1e3 * lost:.3f} mm")
+
+
+def is_working():
+    """Whether a job of the add-on works."""
+    module = next(module for name, module in sys.modules.items() if name.endswith("dermis_blender.jobs"))
+    return module.running() is not None and module.running().running
 
 
 def character(ui):

@@ -7,6 +7,10 @@ into a fresh user folder, enables it, looks that the package `dermis` is the one
 again, and removes it. With --tests, pytest runs while the zip is installed, in a process of its own, and what the tests import as
 `dermis_blender` is the installed add-on.
 
+An extension passes Blender's own validator with the tags of Blender's platform, holds nothing that reviewers refuse
+(`tools/blender_rules.py`), and its licences. The tests fail if Python opens a file for writing outside the temporary folder and the user
+folder, or if the add-on's own folder is another one afterwards.
+
 It ends with 0 if all is well and with 1 otherwise.
 """
 
@@ -20,6 +24,9 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import blender_rules  # noqa: E402
 
 # Blender's extension for repositories in the user's folder.
 REPOSITORY = "user_default"
@@ -47,7 +54,10 @@ def main():
         names = zipfile.ZipFile(arguments.zip).namelist()
         is_extension = "blender_manifest.toml" in names
         no_tests(names)
+        licences(arguments.zip, names)
         if is_extension:
+            refused = blender_rules.all_findings(arguments.zip)
+            expect(not refused, f"reviewers refuse {refused}")
             validate(arguments.zip)
             module = install_extension(arguments.zip)
         else:
@@ -75,14 +85,45 @@ def no_tests(names):
     expect(not stray, f"the zip holds {stray}")
 
 
+def licences(path, names):
+    """The zip holds the licence of the add-on and those of the wheel."""
+    packed = zipfile.ZipFile(path)
+    for name, words in (
+        ("LICENSE", "GNU GENERAL PUBLIC LICENSE"), ("LICENSE-MIT", "Permission is hereby granted"), ("LICENSE-APACHE", "Apache License"),
+    ):  # fmt: skip
+        found = [each for each in names if each.rpartition("/")[2] == name]
+        expect(any(words in packed.read(each).decode() for each in found), f"the zip holds no {name}")
+
+
 def validate(path):
-    """Blender's own check of an extension: the program behind `blender --command extension validate`."""
+    """Blender's own check of an extension: what `blender --command extension validate` runs, with the tags that it takes."""
     import bpy
 
-    program = Path(bpy.utils.resource_path("LOCAL")) / "scripts/addons_core/bl_pkg/cli/blender_ext.py"
-    expect(program.is_file(), f"{program} is missing")
-    check = subprocess.run([sys.executable, program, "validate", path], stdin=subprocess.DEVNULL)
+    scripts = Path(bpy.utils.resource_path("LOCAL")) / "scripts"
+    program = scripts / "addons_core/bl_pkg/cli/blender_ext.py"
+    # Blender passes them on when it runs the program.
+    tags = scripts / "modules/_bpy_internal/extensions/tags.py"
+    for file in (program, tags):
+        expect(file.is_file(), f"{file} is missing")
+
+    def run(*arguments):
+        command = [sys.executable, program, "validate", *arguments]
+        return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    check = run("--valid-tags", tags, path)
+    print(check.stdout, end="", flush=True)
     expect(check.returncode == 0, f"Blender's validator refuses {path}")
+    # It would say so of a tag that the platform does not have, and of a tagline that ends in a full stop.
+    with tempfile.TemporaryDirectory() as folder:
+        manifest = zipfile.ZipFile(path).read("blender_manifest.toml").decode()
+        for good, bad in (('"Sculpt"', '"Skulpt"'), ('from examples"', 'from examples."')):
+            expect(manifest.count(good) == 1, f"the manifest has {good} {manifest.count(good)} times")
+            wrong = Path(folder) / "wrong.zip"
+            with zipfile.ZipFile(wrong, "w") as packed:
+                for name in zipfile.ZipFile(path).namelist():
+                    content = zipfile.ZipFile(path).read(name)
+                    packed.writestr(name, manifest.replace(good, bad) if name == "blender_manifest.toml" else content)
+            expect(run("--valid-tags", tags, wrong).returncode != 0, f"Blender's validator does not see {bad}")
 
 
 def install_extension(path):
@@ -131,10 +172,40 @@ def test(installed, folder):
     # It finds the package that came with the add-on, before a test imports it.
     importlib.import_module(f"{NAME}.package")
     package(user)
+    own = Path(addon.__file__).parent
+    before, strays = contents(own), watch_writes((user, os.path.realpath(tempfile.gettempdir())))
     code = pytest.main(["-q", "-p", "no:cacheprovider", str(folder)])
+    expect(not strays, f"written outside the temporary folder and the user folder: {sorted(strays)}")
+    expect(contents(own) == before, f"the tests have changed {own}")
     sys.stdout.flush()
     # What is still registered with Blender could keep Python from ending.
     os._exit(int(code))
+
+
+def contents(folder):
+    """The files below a folder, with size and time; without what Python compiled."""
+    files = [file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    return {file: (file.stat().st_size, file.stat().st_mtime_ns) for file in files}
+
+
+def watch_writes(allowed):
+    """From now on Python's writes outside these folders are noted in the set that is returned. It sees what Python opens itself."""
+    strays = set()
+
+    def hook(event, arguments):
+        if event != "open":
+            return
+        path, mode, flags = arguments
+        writes = any(letter in mode for letter in "wax+") if isinstance(mode, str) else (flags or 0) & (os.O_WRONLY | os.O_RDWR)
+        if not writes or isinstance(path, int) or path is None:
+            return
+        place = os.path.realpath(os.fsdecode(path))
+        # A temporary file without a name is opened by the name of its folder.
+        if place != os.devnull and not any((place + os.sep).startswith(folder + os.sep) for folder in allowed):
+            strays.add(place)
+
+    sys.addaudithook(hook)
+    return strays
 
 
 class Installed(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Baking: the model as shape keys or a point cache, for files that are opened without the add-on, and export."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Bundles (.npz): rig, poses and skins as files, for the program and for the verbs of the package that read files."""
 
 import numpy as np

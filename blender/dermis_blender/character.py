@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """The character: a mesh and its armature, checked before anything is learnt from them."""
 
 import bpy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Errors on the surface: how far the model is from examples, as a colour attribute."""
 
 import bpy

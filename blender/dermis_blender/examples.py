@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Examples: poses with the skin that the character has in each, from frames, clips, sculpts, other objects and files."""
 
 import dataclasses

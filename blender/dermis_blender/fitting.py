@@ -1,10 +1,11 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Fits: examples of the scene become a model, and what is known of its error is written beside it."""
 
 import dataclasses
 import math
 import os
+import pathlib
 import tempfile
-import webbrowser
 import zlib
 
 import bpy
@@ -101,8 +102,19 @@ def sets_of(package, rig, taken):
     return made[0] if len(made) == 1 else package.Examples.joined(made)
 
 
+@dataclasses.dataclass
+class Fitted:
+    """What a fit made, as the file keeps it: rendering a report takes longer than a window may stand still."""
+
+    model: bytes
+    report: dict
+    verdict: str
+    warnings: list
+    page: bytes
+
+
 def fitted(gathered, progress, validate=True):
-    """Fits, in a thread or not."""
+    """Fits, in a job or not."""
     package = needed()
     rig = package.Rig(**gathered.rig)
     method = {
@@ -114,7 +126,7 @@ def fitted(gathered, progress, validate=True):
     }
     learn = sets_of(package, rig, gathered.learn)
     check = sets_of(package, rig, gathered.check) if gathered.check and validate else None
-    return package.fit(
+    fit = package.fit(
         rig,
         learn,
         hold_out=check,
@@ -123,21 +135,22 @@ def fitted(gathered, progress, validate=True):
         maps=gathered.maps,
         progress=progress,
     )
+    page = zlib.compress(fit.to_html().encode())
+    return Fitted(fit.model.to_bytes(), fit.report.to_dict(), fit.report.verdict or "", [*fit.warnings], page)
 
 
 def put(thing, gathered, fit, measured=True):
     """Writes a fit to the character."""
     own = thing.dermis
-    data = fit.model.to_bytes()
-    store.put_bytes(own, "model_bytes", data)
-    own.model, own.fitted_by = store.digest(data), gathered.method
+    store.put_bytes(own, "model_bytes", fit.model)
+    own.model, own.fitted_by = store.digest(fit.model), gathered.method
     own["learnt_shape_keys"] = gathered.shape_keys
     if measured:
-        report = fit.report.to_dict()
+        report = fit.report
         own.headline = headline(report)
-        own.verdict = fit.report.verdict or ""
-        own.warnings = "\n".join([*fit.warnings])
-        store.put_bytes(own, "report", zlib.compress(fit.to_html().encode()))
+        own.verdict = fit.verdict
+        own.warnings = "\n".join(fit.warnings)
+        store.put_bytes(own, "report", fit.page)
         if gathered.strength is None:
             named = STRENGTHS.get(gathered.method)
             own["chosen_strength"] = float(report["settings"].get(named, "nan").split()[0]) if named else float("nan")
@@ -280,7 +293,7 @@ class DERMIS_OT_report(examples.OfCharacter, bpy.types.Operator):
         with open(path, "wb") as file:
             file.write(zlib.decompress(packed))
         if not bpy.app.background:
-            webbrowser.open(f"file://{path}")
+            bpy.ops.wm.url_open(url=pathlib.Path(path).as_uri())
         self.report({"INFO"}, path)
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Influence maps: where a bone may move the skin, as vertex groups that Blender's own brushes paint."""
 
 import bpy

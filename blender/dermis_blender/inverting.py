@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Sculpts through the real stack of modifiers: a shape becomes a shape key that acts at rest, and what no shape key makes is kept
 as an offset behind the stack.
 """

@@ -1,42 +1,14 @@
-"""Long work: arrays are gathered on the main thread, the package works in a thread that never touches bpy, and what it found is
-put into the scene on the main thread again.
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Long work: arrays are gathered on the main thread, a job of the package (`dermis.Job`) computes beside it and never touches bpy, and
+what it found is put into the scene on the main thread again.
 
 `execute` does all of it at once, for scripts; a click runs the same as a modal operator with progress, and Esc stops it.
 """
 
-import threading
 import traceback
 
 from . import character, package
 from .reading import Unreadable
-
-
-class Stopped(Exception):
-    """The person pressed Esc."""
-
-
-class Work:
-    """Work in a thread, with what it says of itself."""
-
-    def __init__(self, function):
-        self.function, self.stopped = function, False
-        self.step, self.share, self.found, self.failed = "", 0.0, None, None
-        self.thread = threading.Thread(target=self._run, daemon=True)
-
-    def progress(self, step, share):
-        if self.stopped:
-            raise Stopped
-        self.step, self.share = step, share
-
-    def _run(self):
-        try:
-            self.found = self.function(self.progress)
-        except Exception as wrong:  # noqa: BLE001 it is said where the work was asked for
-            self.failed = wrong
-
-    def run(self):
-        """Works here and now."""
-        self._run()
 
 
 def told(failed):
@@ -70,15 +42,18 @@ class JobOperator:
         self.subject = thing.name
         character.checked(thing)
         gathered = self.gather(context, thing)
-        return Work(lambda progress: self.work(gathered, progress))
+        return package.needed().Job(lambda progress: self.work(gathered, progress))
 
-    def _ended(self, context, work):
+    def _ended(self, context, job):
         thing = context.scene.objects.get(self.subject)
-        failed = work.failed
-        # Work that was done before it could be stopped counts.
-        if isinstance(failed, Stopped) or (work.stopped and failed is not None):
+        found = failed = None
+        try:
+            found = job.result()
+        except package.needed().Stopped:
             self.report({"INFO"}, "Stopped; nothing has changed")
             return {"CANCELLED"}
+        except Exception as wrong:  # noqa: BLE001 it is said below
+            failed = wrong
         if thing is None:
             self.report({"WARNING"}, f"{self.subject} has left the scene; what was found is dropped")
             return {"CANCELLED"}
@@ -88,7 +63,7 @@ class JobOperator:
             self.report({"ERROR"}, told(failed))
             return {"CANCELLED"}
         try:
-            self.finish(context, thing, work.found)
+            self.finish(context, thing, found)
         except Unreadable as wrong:
             self.report({"ERROR"}, str(wrong))
             return {"CANCELLED"}
@@ -96,22 +71,19 @@ class JobOperator:
 
     def execute(self, context):
         try:
-            work = self._started(context)
+            job = self._started(context)
         except Unreadable as wrong:
             self.report({"ERROR"}, str(wrong))
             return {"CANCELLED"}
-        work.run()
-        return self._ended(context, work)
+        return self._ended(context, job)
 
     def invoke(self, context, event):
-        global _work
+        global _job
         try:
-            work = self._started(context)
+            _job = self._started(context)
         except Unreadable as wrong:
             self.report({"ERROR"}, str(wrong))
             return {"CANCELLED"}
-        _work = work
-        work.thread.start()
         manager = context.window_manager
         self._timer = manager.event_timer_add(0.1, window=context.window)
         manager.modal_handler_add(self)
@@ -119,38 +91,38 @@ class JobOperator:
         return {"RUNNING_MODAL"}
 
     def modal(self, context, event):
-        global _work
-        work = _work
+        global _job
+        job = _job
         if event.type == "ESC" and event.value == "PRESS":
-            work.stopped = True
+            job.stop()
             return {"RUNNING_MODAL"}
         if event.type != "TIMER":
             return {"PASS_THROUGH"}
-        context.window_manager.progress_update(work.share)
-        context.workspace.status_text_set(f"Dermis: {work.step} {100 * work.share:.0f} %   (Esc stops)")
+        context.window_manager.progress_update(job.share)
+        context.workspace.status_text_set(f"Dermis: {job.step} {100 * job.share:.0f} %   (Esc stops)")
         redraw(context)
-        if work.thread.is_alive():
+        if job.running:
             return {"RUNNING_MODAL"}
         context.window_manager.event_timer_remove(self._timer)
         context.window_manager.progress_end()
         context.workspace.status_text_set(None)
-        _work = None
-        return self._ended(context, work)
+        _job = None
+        return self._ended(context, job)
 
     def cancel(self, context):
         """Blender ends the operator: another file is opened, or the window is closed."""
-        global _work
-        if _work is not None:
-            _work.stopped = True
-        _work = None
+        global _job
+        if _job is not None:
+            _job.stop()
+        _job = None
 
 
-_work = None
+_job = None
 
 
 def running():
-    """The work under way; None if there is none."""
-    return _work
+    """The job under way; None if there is none."""
+    return _job
 
 
 def redraw(context):
@@ -158,4 +130,6 @@ def redraw(context):
     for window in context.window_manager.windows:
         for area in window.screen.areas:
             if area.type == "VIEW_3D":
-                area.tag_redraw()
+                for region in area.regions:
+                    if region.type == "UI":
+                        region.tag_redraw()

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """The model in the viewport: after every change of pose the skin is written into a carrier mesh, which a geometry-nodes modifier
 of the character reads.
 

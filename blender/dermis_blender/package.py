@@ -1,11 +1,5 @@
-"""The package `dermis`: installed by the extension, or unpacked in the folder `lib` of an add-on that was installed the older way."""
-
-import os
-import sys
-
-_LIB = os.path.join(os.path.dirname(__file__), "lib")
-if os.path.isdir(_LIB) and _LIB not in sys.path:
-    sys.path.append(_LIB)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The package `dermis`, which comes with the extension as a wheel."""
 
 try:
     import dermis

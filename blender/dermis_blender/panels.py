@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """The side bar. Drawing computes nothing: it shows properties, and what `live` noted of the last frame."""
 
 import bpy
@@ -167,8 +168,8 @@ class DERMIS_PT_session(OfCharacter, bpy.types.Panel):
             row.operator("dermis.session_next", icon="PLAY")
             row.prop(session, "check", toggle=True, icon="VIEWZOOM", text="")
             row.operator("dermis.sculpt_here", icon="SCULPTMODE_HLT", text="Here").for_session = True
-        if (work := jobs.running()) is not None:
-            layout.progress(factor=work.share, text=work.step)
+        if (job := jobs.running()) is not None:
+            layout.progress(factor=job.share, text=job.step)
         if len(session.steps):
             layout.template_list("DERMIS_UL_steps", "", session, "steps", session, "active", rows=4)
             row = layout.row(align=True)
@@ -229,8 +230,8 @@ class DERMIS_PT_model(OfCharacter, bpy.types.Panel):
         row = layout.row()
         row.scale_y = 1.4
         row.operator("dermis.fit", icon="PLAY")
-        if (work := jobs.running()) is not None:
-            layout.progress(factor=work.share, text=work.step)
+        if (job := jobs.running()) is not None:
+            layout.progress(factor=job.share, text=job.step)
         if not own.model:
             return
         row = layout.row()

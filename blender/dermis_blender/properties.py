@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """What the file holds of a character: properties of its mesh object, which save, undo and link with it."""
 
 import bpy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """A character of the scene as arrays: rest mesh, bones, weights, poses, skins.
 
 Everything is in metres, Z up, as if the armature stood where it stood when the character was set up (`place`): moving the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Sculpts: a posed copy of the skin to sculpt on, which becomes an example."""
 
 import bpy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Sessions (docs/session.md): a folder that the program, Python and this panel write, a step at a time.
 
 The folder holds everything. The scene holds its path, what the program said of it last, and the present model, which Live shows.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """What settings of methods do, in the library's words. Made by crates/dermis-fit/tests/settings.rs; do not edit."""
 
 HELP = {

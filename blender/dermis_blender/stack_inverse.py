@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """The inverse of a modifier stack: a sculpt of the posed mesh becomes a displacement at rest.
 
 `Stack` makes the evaluated modifiers of a mesh object, in its current pose, a function of the rest points. `invert` finds
@@ -13,8 +14,6 @@ While a `Stack` is entered, the mesh carries one more shape key, pinned. Leaving
 from __future__ import annotations
 
 import contextlib
-import queue
-import threading
 import time
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
@@ -22,6 +21,8 @@ from typing import TYPE_CHECKING
 
 import bpy
 import numpy as np
+
+from .package import needed
 
 if TYPE_CHECKING:
     import dermis
@@ -328,13 +329,12 @@ class _Search:
         if not np.isfinite(self.sculpt).all():
             raise StackError("The sculpt has vertices that are not finite. Undo the last stroke")
 
-    def solve(self, call: Callable[[np.ndarray], np.ndarray]) -> dermis.Inversion:
-        import dermis  # not needed to show the panels
-
-        return dermis.invert(
-            self.stack.rest, self.sculpt, deformer=call, coupled="iterate", max_calls=self.max_calls,
-            tolerance=self.tolerance_mm / self.millimetres, max_correction=self.max_correction,
-        )
+    def settings(self) -> dict[str, object]:
+        """How `dermis.invert` and `dermis.inversion` search."""
+        return {
+            "coupled": "iterate", "max_calls": self.max_calls, "max_correction": self.max_correction,
+            "tolerance": self.tolerance_mm / self.millimetres,
+        }  # fmt: skip
 
     @property
     def millimetres(self) -> float:
@@ -404,7 +404,7 @@ def invert(
                 raise Cancelled
             return out
 
-        return search.result(search.solve(call))
+        return search.result(needed().invert(stack.rest, search.sculpt, deformer=call, **search.settings()))
 
 
 class Cancelled(Exception):
@@ -423,9 +423,9 @@ def steps(
 ) -> Generator[Step, None, Inverse]:
     """`invert`, one call of the stack per step.
 
-    The search runs on a thread of its own, which never touches `bpy`. Each step enters the stack, answers one question of the
-    search and leaves the stack, so between two steps the scene is as the artist left it. Closing the generator ends the
-    thread. The generator returns the `Inverse` (the value of `StopIteration`; `yield from` gives it).
+    Each step enters the stack, answers one question of the search (`dermis.inversion`) and leaves the stack, so between two
+    steps the scene is as the artist left it. Closing the generator ends the search. The generator returns the `Inverse` (the
+    value of `StopIteration`; `yield from` gives it).
 
     Raises
     ------
@@ -437,38 +437,15 @@ def steps(
         search = _Search(stack, sculpt_positions, max_calls, tolerance_mm, max_correction)
         pose = stack.pose()
         rest = stack.rest
-    questions: queue.SimpleQueue[np.ndarray | None] = queue.SimpleQueue()
-    answers: queue.SimpleQueue[np.ndarray | None] = queue.SimpleQueue()
-    outcome: list[dermis.Inversion | BaseException] = []
-
-    def ask(points: np.ndarray) -> np.ndarray:
-        questions.put(points)
-        answer = answers.get()
-        if answer is None:
-            raise Cancelled
-        return answer
-
-    def run() -> None:
+    with contextlib.closing(needed().inversion(rest, search.sculpt, **search.settings())) as questions:
         try:
-            outcome.append(search.solve(ask))
-        except BaseException as raised:  # noqa: BLE001  (handed to the caller's thread)
-            outcome.append(raised)
-        questions.put(None)
-
-    thread = threading.Thread(target=run, name="dermis inverse", daemon=True)
-    thread.start()
-    try:
-        while (points := questions.get()) is not None:
-            with stack:
-                if stack.pose() != pose or not np.array_equal(stack.rest, rest):
-                    raise StackError(f"The pose of {stack.name} changed during the search. Start again")
-                out = stack(points)
-            answers.put(out)
-            yield search.took(out)
-    finally:
-        answers.put(None)
-        thread.join()
-    found = outcome[0]
-    if isinstance(found, BaseException):
-        raise found
-    return search.result(found)
+            points = next(questions)
+            while True:
+                with stack:
+                    if stack.pose() != pose or not np.array_equal(stack.rest, rest):
+                        raise StackError(f"The pose of {stack.name} changed during the search. Start again")
+                    out = stack(points)
+                yield search.took(out)
+                points = questions.send(out)
+        except StopIteration as ended:
+            return search.result(ended.value)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Arrays and models in the file: custom properties of bytes, which survive saving, undo and linking."""
 
 import hashlib

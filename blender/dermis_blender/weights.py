@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Skinning weights: from heat, from examples; a model compiled to four influences and helper bones; bones of a mesh that moves."""
 
 import os
@@ -65,14 +66,15 @@ class DERMIS_OT_weights_from_heat(jobs.JobOperator, bpy.types.Operator):
         gathered = dict(reading.rig_arrays(thing, place), weights=None)
         deforming = {bone.name for bone in rig.data.bones if bone.use_deform}
         skip = [name for name in gathered["bone_names"] if name not in deforming]
-        return jobs.Work(lambda progress: self.work((gathered, skip), progress))
+        influences = self.influences
+        return needed().Job(lambda progress: self.work((gathered, skip, influences), progress))
 
     def work(self, gathered, progress):
-        rig, skip = gathered
+        rig, skip, influences = gathered
         with tempfile.TemporaryDirectory() as folder:
             bare, made = os.path.join(folder, "bare.npz"), os.path.join(folder, "rig.npz")
             bundles.save_rig(bare, rig)
-            needed().weights(bare, made, skip=skip or None, influences=self.influences, progress=progress)
+            needed().weights(bare, made, skip=skip or None, influences=influences, progress=progress)
             found = needed().Rig.open(made)
             return list(found.bone_names), found.weights
 
@@ -89,10 +91,10 @@ class DERMIS_OT_weights_from_examples(jobs.JobOperator, bpy.types.Operator):
     influences: IntProperty(name="Influences", description="Bones per vertex at most", default=4, min=1, max=32)
 
     def gather(self, context, thing):
-        return fitting.gather(thing)
+        return fitting.gather(thing), self.influences
 
     def work(self, gathered, progress):
-        package = needed()
+        (gathered, influences), package = gathered, needed()
         rig = package.Rig(**gathered.rig)
         found = package.fit(
             rig, fitting.sets_of(package, rig, gathered.learn), method=package.Lbs(), folds=0, progress=progress
@@ -102,7 +104,7 @@ class DERMIS_OT_weights_from_examples(jobs.JobOperator, bpy.types.Operator):
             found.model.save(model)
             motion = os.path.join(folder, "motion.npz")
             bundles.save_rig(motion, gathered.rig, **bundles.poses_of(gathered.learn))
-            package.export(model, glb, linear=True, examples=[motion], influences=self.influences)
+            package.export(model, glb, linear=True, examples=[motion], influences=influences)
             made = package.Rig.open(glb)
             return list(made.bone_names), made.weights
 
@@ -259,7 +261,7 @@ class DERMIS_OT_decompose(jobs.JobOperator, bpy.types.Operator):
             )  # fmt: skip
             return found, frames
 
-        return jobs.Work(work)
+        return needed().Job(work)
 
     def finish(self, context, thing, found):
         made, frames = found

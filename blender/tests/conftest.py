@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Characters that the tests of the add-on use, made in an empty scene."""
 
 import math

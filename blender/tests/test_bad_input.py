@@ -1,6 +1,6 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Whatever a scene holds, an operator ends in a message that says what to do, and leaves the scene as it was."""
 
-import threading
 import time
 
 import bpy
@@ -324,19 +324,20 @@ def test_undo_in_the_middle_of_a_job(arm):
 
 
 def test_a_job_whose_window_is_closed_stops_and_holds_nothing_up():
+    import dermis
     from dermis_blender import fitting, jobs
 
-    began = threading.Event()
-
     def endless(progress):
-        began.set()
         while True:
             progress("waiting", 0.0)
             time.sleep(0.001)
 
-    jobs._work = work = jobs.Work(endless)
-    work.thread.start()
-    assert began.wait(10.0) and jobs.running() is work
+    jobs._job = job = dermis.Job(endless)
+    end = time.monotonic() + 10.0
+    while not job.step and time.monotonic() < end:
+        time.sleep(0.001)
+    assert job.step == "waiting" and jobs.running() is job
     fitting.DERMIS_OT_fit.cancel(None, bpy.context)
-    work.thread.join(10.0)
-    assert jobs.running() is None and not work.thread.is_alive() and isinstance(work.failed, jobs.Stopped)
+    assert jobs.running() is None
+    with pytest.raises(dermis.Stopped):
+        job.result(timeout=10.0)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """`tools/blender_bundle.py`, which needs no add-on, writes the bundle that the add-on writes."""
 
 import sys

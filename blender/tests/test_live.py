@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """The live skin is the skin of the model, wherever a file goes: compared with `dermis pose` through files."""
 
 import bpy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """How near a sculpt comes back through modifiers that move each vertex alone."""
 
 import bpy

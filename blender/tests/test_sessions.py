@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """The panel's session is the program's: the same folder, the same steps, the same model."""
 
 import fcntl

@@ -3,24 +3,31 @@
 //!
 //! The **extension** is for Blender 4.2 and newer: the add-on with its manifest, and the wheel of the Python package inside.
 //! Blender installs the wheel with the add-on. The **legacy** zip is for what installs add-ons the older way: the add-on with the wheel
-//! unpacked in its folder `lib`. Both are made from `blender/dermis_blender`. The wheel is that of `cargo xtask python`.
+//! unpacked in its folder `lib`, the files of `blender/legacy` in place of those of the same name, and the header that such
+//! installers read. Both are made from `blender/dermis_blender`. The wheel is that of `cargo xtask python`.
+//!
+//! The add-on is under the GNU General Public License, as Blender asks of add-ons, and the wheel under the licences of everything
+//! else. A zip holds the texts of all three.
 
 use crate::bpy;
-use crate::commit::Outcome;
+use crate::commit::{Outcome, of};
 use crate::python::{self, Made};
 use crate::usage::usage;
 use crate::workspace::{root, target};
 use std::fs::File;
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 /// The add-on's folder, which is also its module in the legacy zip.
 const ADDON: &str = "dermis_blender";
 const MANIFEST: &str = "blender_manifest.toml";
-const LICENCES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
+/// The add-on's, below `blender`.
+const LICENCE: &str = "LICENSE";
+/// The wheel's.
+const LICENCES_OF_WHEEL: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
 
 /// What is given away.
 pub struct Zips {
@@ -65,7 +72,14 @@ pub fn run(arguments: &[&str]) -> ExitCode {
 /// # Errors
 /// A text for people: the package does not build, or the add-on's folder is not what a zip is made from.
 pub fn zips(made: Made) -> Result<Zips, String> {
-    let wheel = python::wheel(made)?;
+    zips_of(&python::wheel(made)?, &target().join("blender"))
+}
+
+/// Makes both zips of a wheel.
+///
+/// # Errors
+/// As [`zips`].
+pub fn zips_of(wheel: &Path, out: &Path) -> Result<Zips, String> {
     let folder = root().join("blender").join(ADDON);
     let manifest = folder.join(MANIFEST);
     let manifest = std::fs::read_to_string(&manifest).map_err(|error| format!("{}: {error}", manifest.display()))?;
@@ -73,37 +87,45 @@ pub fn zips(made: Made) -> Result<Zips, String> {
     let wheel_name = wheel.file_name().and_then(|name| name.to_str()).ok_or("a wheel without a name")?;
     let platform = platform(wheel_name)?;
     let version = value(&manifest, "version")?;
-    let source =
-        std::fs::read_to_string(folder.join("__init__.py")).map_err(|error| format!("__init__.py: {error}"))?;
-    same_version(version, wheel_name, &source)?;
+    same_version(version, wheel_name)?;
+    let header = header(&manifest)?;
+    rules(&folder)?;
 
-    let out = target().join("blender");
-    std::fs::create_dir_all(&out).map_err(|error| format!("{}: {error}", out.display()))?;
+    std::fs::create_dir_all(out).map_err(|error| format!("{}: {error}", out.display()))?;
     let extension = out.join(format!("dermis-{version}-{platform}.zip"));
     let legacy = out.join(format!("dermis-{version}-{platform}-legacy.zip"));
-    let files = files(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let listed = |folder: &Path| files(folder).map_err(|error| format!("{}: {error}", folder.display()));
+    let (files, older) = (listed(&folder)?, listed(&root().join("blender/legacy"))?);
+    let licence = root().join("blender").join(LICENCE);
     let packed = packed_manifest(&manifest, wheel_name, platform)?;
     write(&extension, |zip| {
         for (name, path) in &files {
             let content = if name == MANIFEST { packed.clone().into_bytes() } else { std::fs::read(path)? };
             add(zip, name, &content)?;
         }
-        for licence in LICENCES {
-            add(zip, licence, &std::fs::read(root().join(licence))?)?;
+        add(zip, LICENCE, &std::fs::read(&licence)?)?;
+        for licence in LICENCES_OF_WHEEL {
+            add(zip, &format!("wheels/{licence}"), &std::fs::read(root().join(licence))?)?;
         }
         // A wheel is a zip: it does not get smaller.
         zip.start_file(format!("wheels/{wheel_name}"), stored())?;
-        zip.write_all(&std::fs::read(&wheel)?)
+        zip.write_all(&std::fs::read(wheel)?)
     })?;
     write(&legacy, |zip| {
         // With a manifest, Blender would take it for an extension.
         for (name, path) in files.iter().filter(|(name, _)| name != MANIFEST) {
-            add(zip, &format!("{ADDON}/{name}"), &std::fs::read(path)?)?;
+            let path = older.iter().find(|(other, _)| other == name).map_or(path, |(_, path)| path);
+            let mut content = std::fs::read(path)?;
+            if name == "__init__.py" {
+                content.extend_from_slice(header.as_bytes());
+            }
+            add(zip, &format!("{ADDON}/{name}"), &content)?;
         }
-        for licence in LICENCES {
-            add(zip, &format!("{ADDON}/{licence}"), &std::fs::read(root().join(licence))?)?;
+        add(zip, &format!("{ADDON}/{LICENCE}"), &std::fs::read(&licence)?)?;
+        for licence in LICENCES_OF_WHEEL {
+            add(zip, &format!("{ADDON}/lib/{licence}"), &std::fs::read(root().join(licence))?)?;
         }
-        let mut wheel = ZipArchive::new(Cursor::new(std::fs::read(&wheel)?))?;
+        let mut wheel = ZipArchive::new(Cursor::new(std::fs::read(wheel)?))?;
         for index in 0..wheel.len() {
             let file = wheel.by_index_raw(index)?;
             let name = format!("{ADDON}/lib/{}", file.name()?);
@@ -167,20 +189,47 @@ fn value<'a>(manifest: &'a str, key: &str) -> Result<&'a str, String> {
     text.map(|(text, _)| text).ok_or_else(|| format!("{MANIFEST} has no line {key} = \"…\""))
 }
 
-/// Fails unless manifest, wheel and the older header `bl_info` are of one version.
-fn same_version(version: &str, wheel: &str, source: &str) -> Result<(), String> {
+/// Fails unless manifest and wheel are of one version.
+fn same_version(version: &str, wheel: &str) -> Result<(), String> {
     let of_wheel = wheel.split('-').nth(1).unwrap_or_default();
-    if version != of_wheel {
-        return Err(format!(
-            "{MANIFEST} has version \"{version}\", but the package is {of_wheel}. Make them the same."
-        ));
+    match version == of_wheel {
+        true => Ok(()),
+        false => {
+            Err(format!("{MANIFEST} has version \"{version}\", but the package is {of_wheel}. Make them the same."))
+        }
     }
-    let of_header = source.split_once("\"version\":").and_then(|(_, rest)| rest.trim_start().strip_prefix('('));
-    let of_header = of_header.and_then(|rest| rest.split_once(')')).map(|(numbers, _)| numbers.replace(", ", "."));
-    match of_header {
-        Some(found) if found == version => Ok(()),
-        Some(found) => Err(format!("bl_info has version {found}, but {MANIFEST} has {version}. Make them the same.")),
-        None => Err("__init__.py has no bl_info with \"version\": (…), which the legacy zip needs".into()),
+}
+
+/// The header `bl_info`, which stands in `__init__.py` where there is no manifest.
+fn header(manifest: &str) -> Result<String, String> {
+    let numbers = |key| Ok::<_, String>(value(manifest, key)?.replace('.', ", "));
+    Ok(format!(
+        "
+bl_info = {{
+    \"name\": \"{}\",
+    \"author\": \"{}\",
+    \"version\": ({}),
+    \"blender\": ({}),
+    \"location\": \"3D View > Sidebar > Dermis\",
+    \"description\": \"{}\",
+    \"category\": \"Animation\",
+}}
+",
+        value(manifest, "name")?,
+        value(manifest, "maintainer")?,
+        numbers("version")?,
+        numbers("blender_version_min")?,
+        value(manifest, "tagline")?,
+    ))
+}
+
+/// Fails if the add-on has what reviewers of Blender's extension platform refuse.
+fn rules(folder: &Path) -> Result<(), String> {
+    let mut check = Command::new(python::python());
+    check.arg("-B").arg(root().join("tools/blender_rules.py")).arg(folder);
+    match of(&mut check) {
+        Outcome::Passed => Ok(()),
+        _ => Err("Blender's extension platform would refuse the add-on: see above".into()),
     }
 }
 
@@ -253,12 +302,21 @@ files = \"reads\"
 
     #[test]
     fn versions_must_agree() {
-        let header = |version: &str| format!("bl_info = {{\n    \"version\": ({version}),\n}}\n");
         let wheel = "dermis-0.1.0-cp310-abi3-linux_x86_64.whl";
-        assert_eq!(same_version("0.1.0", wheel, &header("0, 1, 0")), Ok(()));
-        assert!(same_version("0.2.0", wheel, &header("0, 2, 0")).unwrap_err().contains("the package is 0.1.0"));
-        assert!(same_version("0.1.0", wheel, &header("0, 2, 0")).unwrap_err().contains("bl_info"));
-        assert!(same_version("0.1.0", wheel, "").unwrap_err().contains("bl_info"));
+        assert_eq!(same_version("0.1.0", wheel), Ok(()));
+        assert!(same_version("0.2.0", wheel).unwrap_err().contains("the package is 0.1.0"));
+    }
+
+    #[test]
+    fn the_older_header_says_what_the_manifest_says() {
+        let manifest = std::fs::read_to_string(root().join("blender").join(ADDON).join(super::MANIFEST)).unwrap();
+        let made = header(&manifest).unwrap();
+        for line in ["\nbl_info = {\n", "    \"name\": \"Dermis\",\n", "    \"blender\": (4, 2, 0),\n"] {
+            assert!(made.contains(line), "{made}");
+        }
+        // Blender reads it to the first empty line.
+        assert!(made.ends_with("}\n") && !made[1..].contains("\n\n"), "{made}");
+        assert!(header("name = \"Dermis\"\n").unwrap_err().contains("maintainer"));
     }
 
     #[test]

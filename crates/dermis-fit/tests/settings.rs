@@ -24,7 +24,7 @@ const IN_BLENDER: [(&str, &str); 2] = [("lambda", "joint"), ("mirror", "psd")];
 fn the_blender_add_on_has_the_words_of_its_settings() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../blender/dermis_blender/settings.py");
     let mut text = String::from(
-        "\"\"\"What settings of methods do, in the library's words. Made by crates/dermis-fit/tests/settings.rs; do not edit.\"\"\"\n\nHELP = {\n",
+        "# SPDX-License-Identifier: GPL-3.0-or-later\n\"\"\"What settings of methods do, in the library's words. Made by crates/dermis-fit/tests/settings.rs; do not edit.\"\"\"\n\nHELP = {\n",
     );
     for (name, method) in IN_BLENDER {
         let method = Method::all().into_iter().find(|known| known.name() == method).unwrap();
