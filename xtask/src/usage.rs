@@ -6,6 +6,8 @@ use std::process::ExitCode;
 pub const USAGE: &str = "\
 usage: cargo xtask VERB
   test [--install-tools]  everything a commit must pass
+  test --changed [REV]    a part of it: the tests of the crates that differ from REV, and of those that depend on them directly;
+                          REV is HEAD if it is left out
   oracle DIR [--only FILE]
                           compare the toolkit with a folder of expected numbers
   accuracy [DIR]          the tables of docs/accuracy.md: the bundled body, and the characters DIR holds
@@ -40,6 +42,9 @@ usage: cargo xtask VERB
   fuzz [--minutes N] [--target NAME]
                           search every reader for bytes that break it, with limits on memory and time (docs/fuzzing.md)
   python [--release]      the Python package: its wheel, installed below target/python, and its tests (docs/python.md)
+  release --out DIR [--check]
+                          what is given away: program, Python package and Blender add-on, with checksums; --check installs
+                          each where nothing else is, and runs its first example (RELEASING.md)
   sanitize                the FBX tests with ufbx under the C compiler's sanitizers (docs/fuzzing.md)
 
 --install-tools also installs the optional tools it can: Chromium, a graphics adapter in software (lavapipe) and the

@@ -17,6 +17,7 @@ mod fit;
 mod hints;
 mod inspect;
 mod invert;
+mod man;
 mod markers;
 mod method_options;
 mod old_spellings;
@@ -91,6 +92,7 @@ enum Verb {
         /// The shell
         shell: clap_complete::Shell,
     },
+    Man(man::ManArgs),
 }
 
 /// Runs the program with these arguments, its name first.
@@ -161,6 +163,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             ui.print(String::from_utf8_lossy(&script).trim_end());
             Ok(ExitCode::SUCCESS)
         }
+        Verb::Man(args) => man::run(args, command(), &ui),
     };
     done.unwrap_or_else(|stop| match stop {
         Stop::Usage(text) => ui.fail(&text, ""),
@@ -214,7 +217,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Weights and rigs", &["rig", "weights", "decompose"]),
     ("Motion", &["exercise", "retarget", "markers", "animate"]),
     ("Inverse", &["invert"]),
-    ("The program", &["completions"]),
+    ("The program", &["completions", "man"]),
 ];
 
 /// The verbs in groups, a line each.

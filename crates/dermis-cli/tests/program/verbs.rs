@@ -220,6 +220,21 @@ fn completions_and_help_are_there() {
     assert_eq!(desk.run("learn").code, 2);
 }
 
+#[test]
+fn every_verb_has_a_manual_page() {
+    let desk = Desk::new();
+    assert!(desk.good("man -o man1").out.contains("pages"));
+    let page = |name: &str| std::fs::read_to_string(desk.path("man1").join(name)).unwrap();
+    for verb in ["fit", "completions", "export-drivers", "session-add"] {
+        assert!(page("dermis.1").contains("dermis\\-fit(1)"));
+        assert!(page(&format!("dermis-{verb}.1")).contains(".SH SYNOPSIS"), "{verb}");
+    }
+    assert!(page("dermis-fit.1").contains("hold\\-out"));
+    assert!(!desk.path("man1/dermis-help.1").exists());
+    desk.bad("man -o man1", &["man1", "--force"]);
+    desk.good("man -o man1 --force");
+}
+
 /// A reader that went away ends the program quietly.
 #[test]
 fn a_closed_pipe_is_no_panic() {
