@@ -31,9 +31,11 @@ class DERMIS_UL_steps(bpy.types.UIList):
         row = layout.row(align=True)
         eye = row.operator("dermis.session_switch", text="", icon="HIDE_OFF" if item.on else "HIDE_ON", emboss=False)
         eye.step, eye.on = item.number, not item.on
-        split = row.split(factor=0.55)
+        known = item.after >= 0.0
+        # Two numbers must be seen whole; of a name the beginning will do.
+        split = row.split(factor=0.4 if known else 0.55)
         split.label(text=f"{item.number} {item.name}", icon=STEP_ICONS.get(item.role, "BLANK1"))
-        split.label(text=f"{1e3 * item.before:.3g} → {1e3 * item.after:.3g}" if item.after >= 0.0 else item.region)
+        split.label(text=f"{1e3 * item.before:.3g} → {1e3 * item.after:.3g}" if known else item.region)
 
 
 STEP_ICONS = {"sculpt": "SCULPTMODE_HLT", "anchor": "PINNED", "check": "VIEWZOOM"}

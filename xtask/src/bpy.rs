@@ -106,7 +106,7 @@ pub fn window(zips: &Zips) -> Outcome {
             "1200",
         ]))
     };
-    let stories = ["tools/blender_story.py", "tools/blender_elbow.py"].map(tell);
+    let stories = ["tools/blender_story.py", "tools/blender_elbow.py", "tools/blender_session.py"].map(tell);
     stories.into_iter().find(|outcome| !matches!(outcome, Outcome::Passed)).unwrap_or(Outcome::Passed)
 }
 

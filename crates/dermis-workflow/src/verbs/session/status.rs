@@ -104,6 +104,7 @@ fn met_words(met: &Met, unit: &LengthUnit) -> String {
 fn check_lines(checks: &Checks, refitted: bool, unit: &LengthUnit) -> Vec<String> {
     let Checks { frames, trained, errors, rises } = checks;
     let of = match trained {
+        0 if *frames == 1 => "1 pose".into(),
         0 => format!("{frames} poses"),
         1 => format!("{frames} of {} poses; 1 is trained", frames + 1),
         trained => format!("{frames} of {} poses; {trained} are trained", frames + trained),
