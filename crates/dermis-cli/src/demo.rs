@@ -75,7 +75,7 @@ Everything is in {dir}/
   body_walk_learnt.glb     the walk with the learnt skin, plays in any glTF viewer
   body_exercise.npz, body_walk.npz, body.glb   what it was learnt from
 
-Next, with your own rig (dermis is target/release/dermis):
+Next, with your own rig:
   dermis inspect RIG.glb EXAMPLES.npz
   dermis fit {dir}/body_exercise.npz --examples {dir}/body_exercise.npz --hold-out {dir}/body_walk.npz -o my.dermis --report my-report.html
   dermis pose {dir}/body.dermis --motion {dir}/body.glb --clip walk -o walk.pc2"

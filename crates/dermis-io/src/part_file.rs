@@ -114,7 +114,7 @@ pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<PartFile, 
 /// A header of this version.
 pub(crate) fn header<T: DeserializeOwned>(json: &str, own: u32, what: &str) -> Result<T, ReadError> {
     // The version first: a newer header need not have the fields of this one.
-    let version = serde_json::from_str::<Value>(json).ok().and_then(|v| v.get("format_version")?.as_u64());
+    let version = serde_json::from_slice::<Value>(json.as_bytes()).ok().and_then(|v| v.get("format_version")?.as_u64());
     match version {
         Some(version) if version != u64::from(own) => {
             let feature = format!("{what} of format version {version} (this program reads {own})");
@@ -123,5 +123,5 @@ pub(crate) fn header<T: DeserializeOwned>(json: &str, own: u32, what: &str) -> R
         Some(_) => {}
         None => return Err(damaged("the header has no format version")),
     }
-    serde_json::from_str(json).map_err(|e| damaged(format!("header: {e}")))
+    serde_json::from_slice(json.as_bytes()).map_err(|e| damaged(format!("header: {e}")))
 }

@@ -72,7 +72,7 @@ enum EntryError {
 /// # Errors
 /// [`Error`] names the line and what is not understood there.
 pub fn parse(text: &str, path: &Path) -> Result<LimitsFile, Error> {
-    serde_json::from_str(text).map_err(|e| {
+    serde_json::from_slice(text.as_bytes()).map_err(|e| {
         let hint = "joints are named by their bones: {\"joints\": {\"lowerarm_l\": {\"bend\": [0, 120]}}}";
         Error::lacks(path, format!("these are no joint limits: {e}"), hint)
     })

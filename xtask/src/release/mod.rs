@@ -22,6 +22,7 @@ use crate::tools::{self, run as tool};
 use crate::usage::usage;
 use crate::workspace::{cargo, machine, root, target};
 use sha2::{Digest, Sha256};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -136,13 +137,17 @@ fn made(out: &Path) -> Result<Made, String> {
 
 /// Program and library, together: what both are made of is compiled once. Returns the folder that holds them.
 fn build(machine: &str, environment: &Path) -> Result<PathBuf, String> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::iter::once(environment.join("bin")).chain(std::env::split_paths(&path));
-    let path = std::env::join_paths(folders).map_err(|error| error.to_string())?;
     let mut zig = cargo("zigbuild");
     zig.args(["--profile", PROFILE, "--package", "dermis-cli", "--package", "dermis-python", "--target"]);
-    tool(zig.arg(format!("{machine}.{GLIBC}")).env("PATH", path))?;
+    tool(zig.arg(format!("{machine}.{GLIBC}")).env("PATH", path_with(environment)?))?;
     Ok(target().join(machine).join(PROFILE))
+}
+
+/// The search path with the programs of an environment first.
+fn path_with(environment: &Path) -> Result<OsString, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(environment.join("bin")).chain(std::env::split_paths(&path));
+    std::env::join_paths(folders).map_err(|error| error.to_string())
 }
 
 /// What the archive of the program holds.
@@ -200,7 +205,8 @@ fn many_linux(wheel: &Path, environment: &Path, machine: &str, out: &Path) -> Re
     let processor = machine.split('-').next().unwrap_or_default();
     let platform = format!("manylinux_{}_{processor}", GLIBC.replace('.', "_"));
     let mut audit = Command::new(environment.join("bin/auditwheel"));
-    tool(audit.args(["repair", "--plat", &platform, "--wheel-dir"]).arg(out).arg(wheel))?;
+    audit.env("PATH", path_with(environment)?).args(["repair", "--plat", &platform, "--wheel-dir"]);
+    tool(audit.arg(out).arg(wheel))?;
     python::only(out, ".whl")
 }
 

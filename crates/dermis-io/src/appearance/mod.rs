@@ -83,7 +83,7 @@ pub struct AppearanceCounts {
 
 /// Returns how many things of each kind `appearance` holds; zeros if its description is none.
 pub fn appearance_counts(appearance: &Appearance) -> AppearanceCounts {
-    let Ok(d) = serde_json::from_str::<Description>(&appearance.description) else {
+    let Ok(d) = serde_json::from_slice::<Description>(appearance.description.as_bytes()) else {
         return AppearanceCounts::default();
     };
     AppearanceCounts {
@@ -100,7 +100,7 @@ pub fn appearance_counts(appearance: &Appearance) -> AppearanceCounts {
 ///
 /// Returns none if the material has no such picture, moves it by an extension, or if the appearance is no description.
 pub fn base_colour_image(appearance: &Appearance, material: u32) -> Option<&Image> {
-    let described: Description = serde_json::from_str(&appearance.description).ok()?;
+    let described: Description = serde_json::from_slice(appearance.description.as_bytes()).ok()?;
     let number = |value: &Value| usize::try_from(value.as_u64()?).ok();
     let material = described.materials.get(material as usize)?;
     let texture = material.get("pbrMetallicRoughness")?.get("baseColorTexture")?;
@@ -117,7 +117,7 @@ impl Description {
     /// # Errors
     /// Why the text is no description.
     pub(crate) fn of(appearance: &Appearance, flaws: &mut Flaws) -> Result<Self, String> {
-        let mut made: Self = serde_json::from_str(&appearance.description).map_err(|e| e.to_string())?;
+        let mut made: Self = serde_json::from_slice(appearance.description.as_bytes()).map_err(|e| e.to_string())?;
         made.images.resize(appearance.images.len(), Value::Null);
         made.check(flaws);
         Ok(made)

@@ -57,7 +57,7 @@ pub(super) fn read(
     made.check(flaws);
     let appearance = Appearance { description: made.text(), images };
     // Values a step deeper than a reader follows could not be read again.
-    let readable = serde_json::from_str::<Description>(&appearance.description).is_ok();
+    let readable = serde_json::from_slice::<Description>(appearance.description.as_bytes()).is_ok();
     if !readable {
         flaws.add(Flaw::Unsupported, || "extras nested beyond 120 levels, and with them all materials".into());
     }

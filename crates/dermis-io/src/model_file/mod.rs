@@ -354,7 +354,7 @@ pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<ModelFile,
     let wrong = |reason: String| ReadError::WrongKind { format: Format::Model, reason };
     let r = Reader::open(&mut source, length).map_err(wrong)?;
     let json = r.text(KEY).ok_or_else(|| wrong("it has no Dermis header".into()))?;
-    let version = serde_json::from_str::<Value>(json).ok().and_then(|v| v.get("format_version")?.as_u64());
+    let version = serde_json::from_slice::<Value>(json.as_bytes()).ok().and_then(|v| v.get("format_version")?.as_u64());
     match version {
         Some(version) if version > u64::from(VERSION) => {
             return Err(ReadError::Unsupported {
@@ -364,7 +364,7 @@ pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<ModelFile,
         Some(_) => {}
         None => return Err(damaged("the header has no format version")),
     }
-    let stored: Stored = serde_json::from_str(json).map_err(|e| damaged(format!("header: {e}")))?;
+    let stored: Stored = serde_json::from_slice(json.as_bytes()).map_err(|e| damaged(format!("header: {e}")))?;
     let rig = read_rig(&r, &stored)?;
     let found = fingerprint(rig.mesh(), rig.skeleton());
     if found != stored.fingerprint {

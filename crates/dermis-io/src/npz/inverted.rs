@@ -127,7 +127,7 @@ impl<R: Read + Seek> Bundle<R> {
             "rigid" => CorrectedDeformer::Rigid,
             "program" => CorrectedDeformer::Program,
             text if text.starts_with('{') => {
-                let file = serde_json::from_str(text);
+                let file = serde_json::from_slice(text.as_bytes());
                 CorrectedDeformer::Stack(file.map_err(|e| damaged(format!("array \"{DEFORMER}\": {e}")))?)
             }
             other => {

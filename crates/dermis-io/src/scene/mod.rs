@@ -127,7 +127,7 @@ pub fn read(json: &[u8], name: &str) -> Result<SceneFile, SceneFileError> {
     let whole = |reason: String| SceneFileError { line: 1, key: String::new(), reason };
     let text = std::str::from_utf8(json).map_err(|e| whole(format!("no UTF-8 after byte {}", e.valid_up_to())))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = serde_json::Deserializer::from_str(text);
+    let mut reader = serde_json::Deserializer::from_slice(text.as_bytes());
     let written: Written = serde_path_to_error::deserialize(&mut reader).map_err(|error| misread(&error))?;
     reader.end().map_err(|error| SceneFileError {
         line: error.line(),

@@ -85,7 +85,7 @@ impl StoredOutcome {
     /// # Errors
     /// [`OutcomeError::Json`] and [`OutcomeError::Kind`], with what is missing.
     pub fn from_json(text: &str) -> Result<Self, OutcomeError> {
-        let value: Value = serde_json::from_str(text).map_err(|e| OutcomeError::Json(e.to_string()))?;
+        let value: Value = serde_json::from_slice(text.as_bytes()).map_err(|e| OutcomeError::Json(e.to_string()))?;
         let kind = |reason: &str| OutcomeError::Kind(reason.into());
         let fields = value.as_object().ok_or_else(|| kind("it is no object"))?;
         match (fields.get("rows"), fields.contains_key("error")) {

@@ -227,7 +227,7 @@ impl Recipe {
     /// # Errors
     /// [`Error::File`], naming the line and what is not understood there.
     pub fn from_json(text: &str, path: &Path) -> Result<Self, Error> {
-        serde_json::from_str(text).map_err(|e| {
+        serde_json::from_slice(text.as_bytes()).map_err(|e| {
             Error::lacks(path, format!("this is no recipe: {e}"), "dermis recipe MODEL prints the recipe of a model")
         })
     }
@@ -243,7 +243,7 @@ impl FitRecipe {
         let Some(value) = &model.header.recipe else {
             return Err(Error::lacks(path, "this model holds no recipe", hint));
         };
-        match serde_json::from_value(value.clone()) {
+        match serde_json::from_slice(value.to_string().as_bytes()) {
             Ok(Recipe::Fit(recipe)) => Ok(*recipe),
             Ok(_) => Err(Error::lacks(path, "the recipe of this model is not one of a fit", hint)),
             Err(e) => Err(Error::lacks(path, format!("the recipe of this model is not understood: {e}"), hint)),

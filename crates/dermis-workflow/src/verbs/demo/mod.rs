@@ -7,14 +7,42 @@ use crate::error::Error;
 use crate::load::{FileNote, LoadedRig};
 use dermis_io::Contents;
 use dermis_rig::{Example, ExampleSet, Frame, Influences, Motion, Rig, Skeleton};
+use lzma_rust2::LzmaReader;
+use std::io::Read;
 use std::path::Path;
+use std::sync::LazyLock;
 
-/// The rig and its training poses.
-pub const EXERCISE: &[u8] = include_bytes!("../../../../../assets/body/body_exercise.npz");
-/// Motion no fit may see.
-pub const WALK: &[u8] = include_bytes!("../../../../../assets/body/body_walk.npz");
-/// The body with its skin and clips, as Blender exports it.
-pub const GLB: &[u8] = include_bytes!("../../../../../assets/body/body.glb");
+/// The bundled files.
+pub struct Files {
+    /// The rig and its training poses.
+    pub exercise: Vec<u8>,
+    /// Motion no fit may see.
+    pub walk: Vec<u8>,
+    /// The body with its skin and clips, as Blender exports it.
+    pub glb: Vec<u8>,
+}
+
+/// The files that the program carries, unpacked once. They are empty, which no reader takes, if the program is damaged.
+///
+/// They lie in it as `tools/make_body.py` packs them, lengths first: half of what the compression of bundles leaves.
+pub static FILES: LazyLock<Files> = LazyLock::new(|| {
+    const PACKED: &[u8] = include_bytes!("../../../../../assets/body/body.lzma");
+    // Above the dictionary.
+    const KILOBYTES: u32 = 1 << 15;
+    let part = |reader: &mut LzmaReader<&[u8]>, length: [u8; 8]| {
+        let mut file = Vec::new();
+        let read = reader.by_ref().take(u64::from_le_bytes(length)).read_to_end(&mut file);
+        read.map(|_| file)
+    };
+    let unpacked = || {
+        let mut reader = LzmaReader::new_mem_limit(PACKED, KILOBYTES, None)?;
+        let mut lengths = [[0; 8]; 3];
+        lengths.iter_mut().try_for_each(|length| reader.read_exact(length))?;
+        let [exercise, walk, glb] = lengths.map(|length| part(&mut reader, length));
+        Ok::<_, std::io::Error>(Files { exercise: exercise?, walk: walk?, glb: glb? })
+    };
+    unpacked().unwrap_or(Files { exercise: vec![], walk: vec![], glb: vec![] })
+});
 
 /// The bundled body: rig, training examples, held-out examples, and what was read.
 ///
@@ -22,8 +50,8 @@ pub const GLB: &[u8] = include_bytes!("../../../../../assets/body/body.glb");
 /// None as long as the bundled files are whole; a test reads them.
 pub fn body() -> Result<(LoadedRig, ExampleSet, ExampleSet, Vec<FileNote>), Error> {
     let path = Path::new("body_exercise.npz");
-    let exercise = read(path, EXERCISE)?;
-    let walk = read(Path::new("body_walk.npz"), WALK)?;
+    let exercise = read(path, &FILES.exercise)?;
+    let walk = read(Path::new("body_walk.npz"), &FILES.walk)?;
     let missing = || Error::lacks(path, "the bundled body is incomplete", "");
     let (mesh, skeleton) = exercise.mesh.clone().zip(exercise.skeleton.clone()).ok_or_else(missing)?;
     let rig = Rig::new(mesh, skeleton, exercise.weights.clone()).map_err(|e| Error::lacks(path, e.to_string(), ""))?;
@@ -43,7 +71,8 @@ pub fn body() -> Result<(LoadedRig, ExampleSet, ExampleSet, Vec<FileNote>), Erro
             .map_err(|e| Error::lacks(path, e.to_string(), ""))
     };
     let (train, held_out) = (examples(&exercise)?, examples(&walk)?);
-    let notes = [("rig and examples", "body_exercise.npz", EXERCISE), ("hold-out", "body_walk.npz", WALK)];
+    let notes =
+        [("rig and examples", "body_exercise.npz", &FILES.exercise), ("hold-out", "body_walk.npz", &FILES.walk)];
     let notes = notes.map(|(role, name, bytes)| FileNote {
         role: role.into(),
         ..crate::load::note(Path::new(name), bytes, Vec::new())
@@ -57,7 +86,7 @@ pub fn body() -> Result<(LoadedRig, ExampleSet, ExampleSet, Vec<FileNote>), Erro
 /// None as long as the bundled file is whole.
 pub fn walk() -> Result<(Skeleton, Option<Influences>, Motion), Error> {
     let path = Path::new("body_walk.npz");
-    let contents = read(path, WALK)?;
+    let contents = read(path, &FILES.walk)?;
     let frames = contents.records.iter().filter_map(|record| {
         Some(Frame { label: record.label.clone(), time: record.time, pose: record.pose.clone()? })
     });

@@ -93,7 +93,9 @@ impl DemoRecipe {
         let bytes = to_bytes(|out| model_file::write(model, out)).map_err(Error::write(&self.out))?;
         write("body.dermis", &bytes)?;
         write("report.html", outcome.shown().page().to_html().as_bytes())?;
-        let bundled = [("body.glb", demo::GLB), ("body_exercise.npz", demo::EXERCISE), ("body_walk.npz", demo::WALK)];
+        let files = &*demo::FILES;
+        let bundled =
+            [("body.glb", &files.glb), ("body_exercise.npz", &files.exercise), ("body_walk.npz", &files.walk)];
         bundled.into_iter().try_for_each(|(name, bytes)| write(name, bytes))?;
         let source = Source { path: self.out.join("body_walk.npz"), part: None };
         let (motion, _) = load_motion(&loaded.rig, &loaded.space, &source, &ReadOptions::default())?;

@@ -287,8 +287,8 @@ impl RigRecipe {
     /// An exercise of the rig that was written.
     fn exercise(&self, path: &Path, watch: &dyn Watch) -> Result<ExerciseOutcome, Error> {
         let text = json!({"rig": {"file": self.out}, "out": path, "existing": self.existing});
-        let recipe: ExerciseRecipe =
-            serde_json::from_value(text).map_err(|e| Error::Internal(format!("an exercise: {e}")))?;
+        let recipe: ExerciseRecipe = serde_json::from_slice(text.to_string().as_bytes())
+            .map_err(|e| Error::Internal(format!("an exercise: {e}")))?;
         recipe.run(watch)
     }
 }
