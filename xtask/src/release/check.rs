@@ -68,7 +68,7 @@ fn program(made: &Made, place: &Path) -> Result<(), String> {
 fn demo(program: &Path, place: &Path) -> Result<(), String> {
     let start = Instant::now();
     let mut demo = Command::new(program);
-    demo.arg("demo").arg("--out").arg(place.join("demo")).env_clear().env("HOME", place);
+    demo.arg("demo").arg("--out").arg(place.join("dermis-demo")).env_clear().env("HOME", place);
     tool(&mut demo)?;
     println!("dermis demo: {:.0} s", start.elapsed().as_secs_f64());
     Ok(())

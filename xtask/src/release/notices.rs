@@ -69,14 +69,15 @@ impl Graph {
         // Whose text it is, by text.
         let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut crates = Vec::new();
-        let mut bare = Vec::new();
+        let (mut bare, mut with_text) = (Vec::new(), BTreeSet::new());
         for package in found.iter().map(|id| &self.packages[*id]).filter(|package| !package["source"].is_null()) {
             let text = |key: &str| package[key].as_str().unwrap_or_default();
             let name = format!("{} {}", text("name"), text("version"));
             let folder = Path::new(text("manifest_path")).parent().unwrap_or(Path::new("."));
             let files = licence_files(folder)?;
-            if files.is_empty() {
-                bare.push(name.clone());
+            match files.is_empty() {
+                true => bare.push((name.clone(), text("license"))),
+                false => with_text.extend(licences(text("license"))),
             }
             for file in files {
                 let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -88,10 +89,16 @@ impl Graph {
         crates.sort();
         let mut notices = String::from(HEAD);
         crates.iter().for_each(|line| notices += &format!("  {line}\n"));
+        if let Some((name, licence)) = bare.iter().find(|(_, own)| !licences(own).any(|own| with_text.contains(own))) {
+            return Err(format!(
+                "{name} comes without the text of its licence, {licence}, and so does every other crate"
+            ));
+        }
         if !bare.is_empty() {
+            let names: Vec<&str> = bare.iter().map(|(name, _)| name.as_str()).collect();
             notices += &format!(
-                "\nThese come without a licence file; their licence is the one that the list names: {}.\n",
-                bare.join(", ")
+                "\nThese come without a licence file; the text of their licence stands below with others: {}.\n",
+                names.join(", ")
             );
         }
         let mut texts: Vec<(String, Vec<String>)> =
@@ -102,6 +109,11 @@ impl Graph {
         }
         Ok(notices)
     }
+}
+
+/// The licences that an expression names.
+fn licences(expression: &str) -> impl Iterator<Item = &str> {
+    expression.split([' ', '/', '(', ')']).filter(|word| !["", "OR", "AND", "WITH"].contains(word))
 }
 
 const HEAD: &str = "\
