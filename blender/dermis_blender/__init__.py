@@ -30,7 +30,7 @@ def _modules():
 
 if "properties" in globals():
     # Blender's Reload Scripts runs this file again; its modules must follow, those that others import first.
-    for _name in ("package", "reading", "store", "bundles", "stack_inverse", "jobs", *_NAMES):
+    for _name in ("loaded", "package", "reading", "store", "bundles", "stack_inverse", "jobs", *_NAMES):
         if _name in globals():
             importlib.reload(globals()[_name])
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The package `dermis`, which comes with the extension as a wheel."""
+"""The package `dermis`, or why it does not load."""
 
 try:
-    import dermis
-except ImportError as missing:
+    from .loaded import dermis
+except (ImportError, OSError) as missing:
     dermis = None
     MISSING = f"The package dermis does not load: {missing}"
 else:

@@ -111,12 +111,11 @@ fn made(out: &Path) -> Result<Made, String> {
     archive::write(&archive, &program_files(&name, &program, &stage, &notices)?)?;
     within(&archive, limits::ARCHIVE)?;
     let symbols = out.join(format!("{name}-debug.tar.gz"));
-    let symbol_files = [program_symbols, library_symbols].map(|path| read(&path).map(|content| (path, content)));
     let mut files = Vec::new();
-    for file in symbol_files {
-        let (path, content) = file?;
-        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        files.push(archive::File { name: format!("{name}-debug/{file}"), content, is_program: false });
+    for path in [program_symbols, library_symbols] {
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("{name}-debug/{file}");
+        files.push(archive::File { name, content: read(&path)?, is_program: false });
     }
     archive::write(&symbols, &files)?;
     within(&symbols, limits::SYMBOLS)?;

@@ -26,23 +26,4 @@ def _loaded():
     return made
 
 
-try:
-    dermis = _loaded()
-except (ImportError, OSError) as missing:
-    dermis = None
-    MISSING = f"The package dermis does not load: {missing}"
-else:
-    MISSING = ""
-
-
-def needed():
-    """The package.
-
-    Raises
-    ------
-    RuntimeError
-        If it is not there, in words for a report.
-    """
-    if dermis is None:
-        raise RuntimeError(MISSING)
-    return dermis
+dermis = _loaded()
