@@ -286,7 +286,7 @@ typedef struct DermisPose {
 #define DERMIS_ERROR_VALUE 12
 
 /*
- The threads of a runner cannot be started.
+ The threads of a runner cannot be started, or the process was forked after they were.
  */
 #define DERMIS_ERROR_THREADS 13
 
@@ -426,7 +426,8 @@ DermisStatus dermis_model_file_axes(struct DermisModel model,
 
  `threads`: 0 evaluates on threads that all such runners of the process share, as many as the machine has. Any other number
  starts as many threads for this runner alone; with 1, all work is done by one thread after the other. The calling thread waits.
- The result does not depend on it. `runner`: where the handle goes. If the call fails, the handle is zero.
+ The result does not depend on it. A process that was forked has no threads of its parent: make runners with `threads` > 0 in it.
+ `runner`: where the handle goes. If the call fails, the handle is zero.
  */
 DermisStatus dermis_runner_new(struct DermisModel model,
                                uint32_t threads,
@@ -594,7 +595,8 @@ DermisStatus dermis_model_file_axes(struct DermisModel model,
 
  `threads`: 0 evaluates on threads that all such runners of the process share, as many as the machine has. Any other number
  starts as many threads for this runner alone; with 1, all work is done by one thread after the other. The calling thread waits.
- The result does not depend on it. `runner`: where the handle goes. If the call fails, the handle is zero.
+ The result does not depend on it. A process that was forked has no threads of its parent: make runners with `threads` > 0 in it.
+ `runner`: where the handle goes. If the call fails, the handle is zero.
  */
 DermisStatus dermis_runner_new(struct DermisModel model,
                                uint32_t threads,

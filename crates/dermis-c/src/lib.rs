@@ -27,6 +27,7 @@ pub mod memory;
 pub mod model;
 pub mod runner;
 pub mod status;
+mod threads;
 
 use std::ffi::c_char;
 

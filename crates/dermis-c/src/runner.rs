@@ -9,6 +9,7 @@ use crate::status::{
     DERMIS_ERROR_BUSY, DERMIS_ERROR_COUNT, DERMIS_ERROR_INTERNAL, DERMIS_ERROR_THREADS, DERMIS_ERROR_VALUE,
     DermisStatus, Failure, guarded,
 };
+use crate::threads::{Home, SHARED};
 use crate::{DermisModel, DermisRunner};
 use dermis_deform::Scratch;
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
@@ -50,7 +51,7 @@ pub struct DermisPose {
 pub(crate) struct Runner {
     model: Arc<Model>,
     /// The runner's own threads; `None` for those that the process shares.
-    pool: Option<ThreadPool>,
+    pool: Option<(ThreadPool, Home)>,
     axes: Option<Axes>,
     /// M_k of the last pose that was accepted, with the channels.
     transforms: BoneTransforms,
@@ -78,6 +79,7 @@ impl Runner {
         let start = |threads: u32| {
             let named = |at| format!("dermis {at}");
             let pool = ThreadPoolBuilder::new().num_threads(threads as usize).thread_name(named).build();
+            let pool = pool.map(|pool| (pool, Home::here()));
             pool.map_err(|error| Failure::new(DERMIS_ERROR_THREADS, format!("{threads} threads: {error}")))
         };
         let pool = (threads > 0).then(|| start(threads)).transpose()?;
@@ -159,6 +161,9 @@ impl Runner {
     }
 
     /// Evaluates the pose that was read, and normals where they are wanted.
+    ///
+    /// # Errors
+    /// [`DERMIS_ERROR_THREADS`] in a process that was forked after the threads were started.
     fn evaluate(&mut self, normals: bool) -> Result<(), Failure> {
         let Self { model, pool, transforms, base, scratch, positions, faces, normals: to, .. } = self;
         let given = (!base.is_empty()).then_some(&**base);
@@ -171,8 +176,14 @@ impl Runner {
             Ok(())
         };
         let done = match pool {
-            Some(pool) => pool.install(work),
-            None => work(),
+            Some((pool, home)) => {
+                home.enter()?;
+                pool.install(work)
+            }
+            None => {
+                SHARED.enter()?;
+                work()
+            }
         };
         // The pose was checked against the model.
         done.map_err(|error: dermis_deform::PoseError| Failure::new(DERMIS_ERROR_INTERNAL, error.to_string()))
@@ -197,7 +208,8 @@ fn with_runner(runner: DermisRunner, work: impl FnOnce(&mut Runner) -> Result<()
 ///
 /// `threads`: 0 evaluates on threads that all such runners of the process share, as many as the machine has. Any other number
 /// starts as many threads for this runner alone; with 1, all work is done by one thread after the other. The calling thread waits.
-/// The result does not depend on it. `runner`: where the handle goes. If the call fails, the handle is zero.
+/// The result does not depend on it. A process that was forked has no threads of its parent: make runners with `threads` > 0 in it.
+/// `runner`: where the handle goes. If the call fails, the handle is zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dermis_runner_new(
     model: DermisModel,

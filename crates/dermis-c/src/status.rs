@@ -33,7 +33,7 @@ pub const DERMIS_ERROR_STRIDE: DermisStatus = 10;
 pub const DERMIS_ERROR_ALIGNMENT: DermisStatus = 11;
 /// A number is NaN or infinite, or out of the range that its description names, or a text is not UTF-8.
 pub const DERMIS_ERROR_VALUE: DermisStatus = 12;
-/// The threads of a runner cannot be started.
+/// The threads of a runner cannot be started, or the process was forked after they were.
 pub const DERMIS_ERROR_THREADS: DermisStatus = 13;
 /// The library failed in a way that it should not. The message helps to report it.
 pub const DERMIS_ERROR_INTERNAL: DermisStatus = 14;

@@ -91,6 +91,21 @@ mod with_cc {
         }
     }
 
+    /// A child without its parent's threads is told so, and does not wait for them. Oracle: the parent.
+    #[cfg(unix)]
+    #[test]
+    fn a_forked_process_is_told_that_it_has_no_threads() {
+        let folder = folder("forked");
+        let saved = |method: &Method| {
+            let path = folder.join(format!("{}.dermis", method.name().replace(' ', "-")));
+            arm(method).save(&path).unwrap();
+            path
+        };
+        let models: Vec<_> = Method::all().iter().map(saved).collect();
+        let program = compile(&source("forked.c"), &folder, Library::Shared, &STRICT);
+        assert_eq!(printed(Command::new(program).args(&models)), format!("{} models\n", models.len()));
+    }
+
     /// The program of the guide, as it stands there. Oracle: the façade.
     #[test]
     fn the_program_of_the_guide_says_what_the_library_does() {
