@@ -4,6 +4,7 @@ use crate::options::{ReadArgs, existing};
 use crate::ui::{Stop, Ui};
 use dermis_workflow::io::scene;
 use dermis_workflow::recipe::{AnimateOutcome, AnimateRecipe};
+use dermis_workflow::rig::number::decimal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -51,21 +52,21 @@ pub fn show(outcome: &AnimateOutcome, ui: &Ui, json: bool) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let (done, (frames, seconds)) = (&outcome.converted, outcome.frames);
-    ui.print(&format!("\"{}\": {frames} frames, {seconds:.2} s", outcome.name));
+    ui.print(&format!("\"{}\": {frames} frames, {} s", outcome.name, decimal(seconds, 2)));
     if !outcome.bodies.is_empty() {
         let mass: f64 = outcome.bodies.iter().map(|body| body.mass).sum();
-        ui.print(&format!("{} bones moved as bodies, {mass:.3} kg together", outcome.bodies.len()));
+        ui.print(&format!("{} bones moved as bodies, {} kg together", outcome.bodies.len(), decimal(mass, 3)));
     }
     for goal in &outcome.goals {
         let met = goal.frames - goal.missed;
         ui.print(&format!("goal of \"{}\": met in {met} of {} frames", goal.bone, goal.frames));
         if goal.missed > 0 {
-            let (distance, frame, degrees) = (1e3 * goal.distance, goal.distance_frame, goal.degrees);
-            ui.print(&format!("  missed by {distance:.2} mm at most, in frame {frame}, and by {degrees:.2}° at most"));
+            let (distance, frame, degrees) = (decimal(1e3 * goal.distance, 2), goal.distance_frame, goal.degrees);
+            ui.print(&format!("  missed by {distance} mm at most, in frame {frame}, and by {degrees:.2}° at most"));
         }
         if goal.out_of_reach_frames > 0 {
-            let (frames, most) = (goal.out_of_reach_frames, 1e3 * goal.out_of_reach);
-            ui.print(&format!("  out of reach in {frames} frames, by {most:.2} mm at most"));
+            let (frames, most) = (goal.out_of_reach_frames, decimal(1e3 * goal.out_of_reach, 2));
+            ui.print(&format!("  out of reach in {frames} frames, by {most} mm at most"));
         }
     }
     ui.print(&format!("written: {} ({}: {})", outcome.written.display(), done.format, done.holds.join(", ")));

@@ -8,7 +8,7 @@ use dermis_workflow::fits::Cancelled;
 use dermis_workflow::fits::method::presets;
 use dermis_workflow::io::Space;
 use dermis_workflow::load::{FileNote, Source};
-use dermis_workflow::recipe::{CompareOutcome, CompareRecipe, Found, Input, Subsets, Watch};
+use dermis_workflow::recipe::{CompareOutcome, CompareRecipe, Found, Input, Subsets, USUAL_FOLDS, Watch};
 use dermis_workflow::report::unit_of;
 use dermis_workflow::verbs::compare::Row;
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Compare methods on held-out examples, or show their errors over the number of examples
+/// Compare methods on held-out examples or by cross-validation, or show their errors over the number of examples
 #[derive(clap::Args)]
 pub struct CompareArgs {
     /// Rest mesh and skeleton (.glb, .gltf, .fbx, .npz)
@@ -25,8 +25,11 @@ pub struct CompareArgs {
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     examples: Vec<Source>,
     /// Examples the fits may not see
-    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    #[arg(long, num_args = 1.., value_name = "FILE")]
     hold_out: Vec<Source>,
+    /// Without --hold-out, cross-validate by this many folds [default: 5]
+    #[arg(long, value_name = "N", conflicts_with = "hold_out")]
+    folds: Option<usize>,
     /// Methods by name, separated by commas [default: joint,own-weights,lbs,mwe,psd,pose-blendshapes]
     #[arg(long, value_delimiter = ',', value_name = "M,M,...")]
     methods: Vec<String>,
@@ -34,7 +37,7 @@ pub struct CompareArgs {
     #[arg(long, conflicts_with = "methods")]
     all: bool,
     /// Learn from random subsets of this many examples and show the held-out error over their number
-    #[arg(long, value_delimiter = ',', value_name = "N,N,...")]
+    #[arg(long, value_delimiter = ',', value_name = "N,N,...", requires = "hold_out")]
     counts: Vec<usize>,
     /// Random subsets of each size, whose errors are averaged
     #[arg(long, default_value_t = 3, requires = "counts", value_parser = clap::value_parser!(u16).range(1..))]
@@ -57,6 +60,7 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         rig: args.rig.clone().into(),
         examples: inputs(&args.examples),
         hold_out: inputs(&args.hold_out),
+        folds: args.folds.unwrap_or(USUAL_FOLDS),
         methods: match args.all {
             true => presets().iter().map(|preset| preset.name.to_owned()).collect(),
             false => args.methods.clone(),
@@ -91,7 +95,7 @@ impl Watch for Streamed<'_> {
     fn row(&self, row: &Row, space: &Space) {
         let unit = unit_of(space);
         if !self.begun.swap(true, Ordering::Relaxed) {
-            show::bench_heading(self.ui, &unit);
+            show::bench_heading(self.ui, row.role, &unit);
         }
         show::bench_row(self.ui, row, &unit);
     }

@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{CrowdColours, CrowdOutcome, CrowdPicture, CrowdRecipe, Input};
 use dermis_workflow::report::{show_length, unit_of};
+use dermis_workflow::rig::number::decimal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -171,7 +172,7 @@ pub fn show(outcome: &CrowdOutcome, ui: &Ui, json: bool) -> ExitCode {
     }
     let unit = unit_of(&outcome.space);
     for (name, period, players) in &outcome.clips {
-        ui.print(&format!("\"{name}\": a cycle of {period:.2} s, played by {players} instances"));
+        ui.print(&format!("\"{name}\": a cycle of {} s, played by {players} instances", decimal(*period, 2)));
     }
     for (name, jump) in &outcome.jumps {
         let jump = show_length(*jump, &unit);

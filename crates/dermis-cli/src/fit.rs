@@ -10,6 +10,7 @@ use dermis_workflow::load::Source;
 use dermis_workflow::measure::PassRule;
 use dermis_workflow::recipe::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Input, Recipe, SculptInput};
 use dermis_workflow::report::unit_of;
+use dermis_workflow::rig::number::decimal;
 use dermis_workflow::verbs::fit::Share;
 use dermis_workflow::verbs::invert::SculptSource;
 use std::path::{Path, PathBuf};
@@ -207,11 +208,11 @@ fn shown(outcome: &FitOutcome, ui: &Ui) {
     let (model, rig) = (&outcome.model, outcome.model.rig());
     let unit = unit_of(&model.space);
     ui.print(&format!(
-        "{}: {} vertices, {} bones, diagonal {:.3} {}; {} fitted to {} poses in {:.2} s",
+        "{}: {} vertices, {} bones, diagonal {} {}; {} fitted to {} poses in {:.2} s",
         rig.name(),
         rig.mesh().positions.len(),
         rig.skeleton().len(),
-        rig.mesh().diagonal(),
+        decimal(rig.mesh().diagonal(), 3),
         model.space.unit,
         outcome.report.method,
         outcome.poses,

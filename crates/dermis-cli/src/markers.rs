@@ -3,6 +3,7 @@
 use crate::options::{ReadArgs, existing};
 use crate::ui::{Stop, Ui};
 use dermis_workflow::recipe::{Input, MarkersOutcome, MarkersRecipe, trouble_words};
+use dermis_workflow::rig::number::{decimal, shortest};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -68,24 +69,28 @@ pub fn show(outcome: &MarkersOutcome, ui: &Ui, json: bool) -> ExitCode {
     }
     let solved = &outcome.solved;
     ui.print(&format!(
-        "{} frames at {} per second; markers are met within {:.2} mm rms",
+        "{} frames at {} per second; markers are met within {} mm rms",
         solved.motion.frames.len(),
-        outcome.rate,
-        1e3 * solved.rms
+        shortest(outcome.rate),
+        decimal(1e3 * solved.rms, 2)
     ));
     if let Some(report) = &outcome.cameras {
-        ui.print(&format!("cameras agree within {:.2} pixels rms; {} sights are of no place", report.rms, report.lost));
+        ui.print(&format!(
+            "cameras agree within {} pixels rms; {} sights are of no place",
+            decimal(report.rms, 2),
+            report.lost
+        ));
         for (name, used, outliers) in &report.cameras {
             ui.print(&format!("  {name:<24.24} {used:>6} sights used, {outliers} left out"));
         }
     }
     for marker in &solved.markers {
         ui.print(&format!(
-            "  {:<24.24} {:>6} frames, {:>7.2} mm rms, {:>7.2} mm at most",
+            "  {:<24.24} {:>6} frames, {:>7} mm rms, {:>7} mm at most",
             marker.name,
             marker.used,
-            1e3 * marker.rms,
-            1e3 * marker.most
+            decimal(1e3 * marker.rms, 2),
+            decimal(1e3 * marker.most, 2)
         ));
     }
     for trouble in &solved.troubles {

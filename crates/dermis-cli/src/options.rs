@@ -5,6 +5,7 @@ use clap::{Args, Command, ValueEnum};
 use dermis_workflow::io::UpAxis;
 use dermis_workflow::load::ReadOptions;
 use dermis_workflow::recipe::Existing;
+use dermis_workflow::rig::number::shortest;
 use std::path::{Path, PathBuf};
 
 /// How files are read where they do not say it themselves
@@ -41,13 +42,16 @@ impl ReadArgs {
     /// [`Stop::Usage`] for a rate or tolerance out of range.
     pub fn options(&self) -> Result<ReadOptions, Stop> {
         if let Some(fps) = self.fps.filter(|f| !(*f > 0.0 && f.is_finite())) {
-            return Err(Stop::Usage(format!("--fps {fps}: it must be positive")));
+            return Err(Stop::Usage(format!("--fps {}: it must be positive", shortest(fps))));
         }
         if let Some(unit) = self.unit.filter(|unit| !(1e-12..=1e9).contains(unit)) {
-            return Err(Stop::Usage(format!("--unit {unit}: it must lie between a picometre and a gigametre")));
+            return Err(Stop::Usage(format!(
+                "--unit {}: it must lie between a picometre and a gigametre",
+                shortest(unit)
+            )));
         }
         if !(self.match_tolerance >= 0.0 && self.match_tolerance.is_finite()) {
-            return Err(Stop::Usage(format!("--match-tolerance {}: it must be zero or more", self.match_tolerance)));
+            return Err(Stop::Usage(format!("--match-tolerance {}: it must be zero or more", shortest(self.match_tolerance))));
         }
         let up = self.up.map(|up| match up {
             Up::Y => UpAxis::Y,
@@ -99,9 +103,9 @@ pub fn within(name: &str, value: f64, low: f64, high: f64) -> Result<f64, Stop> 
         return Ok(value);
     }
     let rule = match (low > f64::MIN, high < f64::MAX) {
-        (true, true) => format!("it must lie in {low}..{high}"),
-        (true, false) => format!("it must be {low} or more, and finite"),
+        (true, true) => format!("it must lie in {}..{}", shortest(low), shortest(high)),
+        (true, false) => format!("it must be {} or more, and finite", shortest(low)),
         _ => "it must be finite".into(),
     };
-    Err(Stop::Usage(format!("{name} {value}: {rule}")))
+    Err(Stop::Usage(format!("{name} {}: {rule}", shortest(value))))
 }

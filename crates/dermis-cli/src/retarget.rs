@@ -4,6 +4,7 @@ use crate::options::{ReadArgs, existing};
 use crate::ui::{Stop, Ui};
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{Input, RetargetOutcome, RetargetRecipe};
+use dermis_workflow::rig::number::decimal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -76,13 +77,13 @@ pub fn show(outcome: &RetargetOutcome, ui: &Ui, json: bool) -> ExitCode {
     }
     let found = &outcome.retargeted;
     ui.print(&format!(
-        "\"{}\": {} frames; {} of {} bones have a partner, by {}; legs {:.3} times the source's",
+        "\"{}\": {} frames; {} of {} bones have a partner, by {}; legs {} times the source's",
         found.motion.name,
         found.motion.frames.len(),
         found.pairs.len(),
         outcome.bones,
         outcome.paired_by(),
-        found.scale
+        decimal(found.scale, 3)
     ));
     ui.print(&format!("bones recognised: of the source {}; of the rig {}", found.judged[0], found.judged[1]));
     if found.facing.abs() > 1e-6 {
@@ -97,7 +98,7 @@ pub fn show(outcome: &RetargetOutcome, ui: &Ui, json: bool) -> ExitCode {
             ui.print("the source moves on the spot, at no steady speed: slides are against the paths of its own feet")
         }
         Some(speed) if speed > 0.0 => {
-            ui.print(&format!("the source moves on the spot: the ground passes at {speed:.3} m/s"))
+            ui.print(&format!("the source moves on the spot: the ground passes at {} m/s", decimal(speed, 3)))
         }
         Some(_) => {}
     }
@@ -121,22 +122,25 @@ fn contacts(outcome: &RetargetOutcome, ui: &Ui) {
     let (slide, source) = outcome.slide_mm();
     let off = 1e3 * found.contacts.iter().fold(0.0, |most: f64, contact| most.max(contact.off));
     ui.print(&format!(
-        "contacts: {}; they slide by {slide:.2} mm at most, the source's by {source:.2} mm at this size; at most {off:.2} mm off their place{}",
+        "contacts: {}; they slide by {} mm at most, the source's by {} mm at this size; at most {} mm off their place{}",
         found.contacts.len(),
+        decimal(slide, 2),
+        decimal(source, 2),
+        decimal(off, 2),
         if ui.verbose { "" } else { " (-v lists them)" }
     ));
     for contact in found.contacts.iter().filter(|_| ui.verbose) {
         ui.print(&format!(
-            "  {:<24.24} frames {:>4} to {:>4}, slide {:>7.2} mm, off its place {:>7.2} mm",
+            "  {:<24.24} frames {:>4} to {:>4}, slide {:>7} mm, off its place {:>7} mm",
             contact.bone,
             contact.from,
             contact.to,
-            1e3 * contact.slide,
-            1e3 * contact.off
+            decimal(1e3 * contact.slide, 2),
+            decimal(1e3 * contact.off, 2)
         ));
     }
     if found.lowered > 0.0 {
-        ui.print(&format!("the hips come down by {:.1} mm at most, so that legs reach", 1e3 * found.lowered));
+        ui.print(&format!("the hips come down by {} mm at most, so that legs reach", decimal(1e3 * found.lowered, 1)));
     }
 }
 

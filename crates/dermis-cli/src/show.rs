@@ -3,9 +3,9 @@
 use crate::ui::Ui;
 use dermis_workflow::fits::method::MethodReport;
 use dermis_workflow::load::FileNote;
-use dermis_workflow::measure::Scores;
+use dermis_workflow::measure::{ErrorStats, Scores};
 use dermis_workflow::recipe::{Curve, Memory};
-use dermis_workflow::report::{LengthUnit, show_length, show_number};
+use dermis_workflow::report::{LengthUnit, SetRole, show_length, show_number};
 use dermis_workflow::verbs::compare::{Row, recommend};
 use dermis_workflow::verbs::eval::stress::{Bound, Stress};
 use dermis_workflow::verbs::fit::FitReport;
@@ -17,7 +17,7 @@ pub fn errors(ui: &Ui, sets: &[(&str, &Scores)], unit: &LengthUnit) {
     let cell = |length: f64| format!("{:>10}", show_number(length, unit));
     let title = format!("errors in {}", unit.name);
     ui.print(&format!("{title:<28} {:>9} {:>9} {:>9} {:>8} {:>8}", "rms", "95 %", "max", "E_RMS", "dist. %"));
-    let line = |name: &str, e: &dermis_workflow::measure::ErrorStats| {
+    let line = |name: &str, e: &ErrorStats| {
         let number = |x: Option<f64>| {
             x.map_or_else(
                 || format!("{:>9}", "–"),
@@ -133,33 +133,49 @@ pub fn files(ui: &Ui, notes: &[FileNote]) {
 
 /// The bench.
 pub fn rows(ui: &Ui, rows: &[Row], unit: &LengthUnit) {
-    bench_heading(ui, unit);
+    rows.first().iter().for_each(|row| bench_heading(ui, row.role, unit));
     rows.iter().for_each(|row| bench_row(ui, row, unit));
     recommended(ui, rows);
 }
 
+/// The width of the column of errors on what the fits did not see.
+fn unseen_width(role: SetRole) -> usize {
+    role.name().len().max(10)
+}
+
 /// What the columns of the bench are.
-pub fn bench_heading(ui: &Ui, unit: &LengthUnit) {
+pub fn bench_heading(ui: &Ui, role: SetRole, unit: &LengthUnit) {
     let title = format!("rms in {}", unit.name);
     ui.print(&format!(
-        "{:<18} {:>10} {:>10} {:>10} {:>6} {:>10} {:>8} {:>13}",
-        title, "train", "held out", "max", "ratio", "model", "fit", "Mvertices/s"
+        "{:<18} {:>10} {:>width$} {:>10} {:>6} {:>10} {:>8} {:>13}",
+        title,
+        "train",
+        role.name(),
+        "max",
+        "ratio",
+        "model",
+        "fit",
+        "Mvertices/s",
+        width = unseen_width(role)
     ));
 }
 
 /// A method of the bench.
 pub fn bench_row(ui: &Ui, row: &Row, unit: &LengthUnit) {
-    let ratio = row.held_out.ratio().map_or_else(|| "–".into(), |r| format!("{r:.2}"));
+    let unseen = row.unseen.as_ref();
+    let number = |of: fn(&ErrorStats) -> f64| unseen.map(|scores| show_number(of(&scores.model.error), unit));
+    let ratio = unseen.and_then(Scores::ratio).map_or_else(|| "–".into(), |r| format!("{r:.2}"));
     ui.print(&format!(
-        "{:<18} {:>10} {:>10} {:>10} {:>6} {:>7.2} MB {:>6.2} s {:>13.1}",
+        "{:<18} {:>10} {:>width$} {:>10} {:>6} {:>7.2} MB {:>6.2} s {:>13.1}",
         row.method,
         show_number(row.train.model.error.rms, unit),
-        show_number(row.held_out.model.error.rms, unit),
-        show_number(row.held_out.model.error.max, unit),
+        number(|error| error.rms).as_deref().unwrap_or("not validated"),
+        number(|error| error.max).as_deref().unwrap_or("–"),
         ratio,
         row.bytes as f64 / 1e6,
         row.seconds,
         row.vertices_per_second / 1e6,
+        width = unseen_width(row.role),
     ));
 }
 

@@ -4,6 +4,7 @@ use crate::options::{ReadArgs, existing};
 use crate::ui::{Stop, Ui};
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{Input, SuggestOutcome, SuggestRecipe, SuggestedBundle};
+use dermis_workflow::rig::number::decimal;
 use dermis_workflow::verbs::suggest::{Advice, Suggestions, expected, phrases};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -110,7 +111,7 @@ fn table(ui: &Ui, found: &Suggestions, name: &str) {
         "frame", "label", "time", "skin", "gain", "left", "new joints, degrees from training"
     ));
     for s in &found.list {
-        let time = s.time.map_or_else(|| "–".into(), |t| format!("{t:.2} s"));
+        let time = s.time.map_or_else(|| "–".into(), |t| format!("{} s", decimal(t, 2)));
         let joint = |(bone, degrees): &(String, f64)| format!("{bone} {degrees:.0}°");
         let joints = match s.new.len() {
             0 => format!("none; farthest {}", joint(&s.farthest)),

@@ -37,6 +37,12 @@ pub enum FileError {
         /// What to do about it.
         remedy: Phrase,
     },
+    /// No file is named where some are needed.
+    #[error("no file is named for \"{role}\"")]
+    NoneNamed {
+        /// What files are needed for.
+        role: String,
+    },
     /// Nothing is written in the format that an output's name asks for.
     #[error("\"{}\": {what}", path.display())]
     Ending {
@@ -136,6 +142,7 @@ impl FileError {
     pub fn remedy(&self) -> Phrase {
         match self {
             Self::Lacks { remedy, .. } => remedy.clone(),
+            Self::NoneNamed { .. } => "an example is a pose with the skin in that pose".into(),
             Self::Ending { endings, .. } => Phrase::text(*endings),
             Self::OwnInput { .. } => "choose another output: `force` replaces no input".into(),
             Self::Exists { .. } => "choose another output, or add `force=true` to replace it".into(),

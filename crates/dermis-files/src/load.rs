@@ -28,7 +28,7 @@ use dermis_io::{Clip, Contents, Format, Matching, ReadError, Record, Space, UpAx
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Example, ExampleSet, LocalSculpt, Mesh, Motion, Rig, WorldPose};
 use std::mem::take;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// How files are read where they do not say it themselves.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -178,6 +178,7 @@ pub fn load_examples(
     options: &ReadOptions,
     role: &str,
 ) -> Result<(ExampleSet, Vec<FileNote>), FileError> {
+    let Some(first) = sources.first() else { return Err(FileError::NoneNamed { role: role.to_owned() }) };
     let mut all: Option<ExampleSet> = None;
     let mut notes = Vec::new();
     let mut pending: Option<Motions> = None;
@@ -245,9 +246,8 @@ pub fn load_examples(
     }
     let set = all.unwrap_or_default();
     if set.is_empty() {
-        let path = sources.first().map_or_else(PathBuf::new, |s| s.path.clone());
         return Err(FileError::lacks(
-            &path,
+            &first.path,
             "there are no examples",
             "an example is a pose with the skin in that pose",
         ));

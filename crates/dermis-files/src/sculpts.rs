@@ -15,6 +15,7 @@ use crate::load::{
 };
 use dermis_io::{Contents, Format, MatchError, Matching, Space, match_vertices};
 use dermis_rig::glam::DVec3;
+use dermis_rig::number::decimal;
 use dermis_rig::progress::proceed;
 use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, LocalSculpt, Mesh, Progress, Rig};
 use std::collections::{HashMap, HashSet};
@@ -338,7 +339,7 @@ fn pair(shapes: &[Shape], frames: &[Frame], poses: &Source, note: &mut FileNote)
     for shape in shapes {
         let at = shape.at.as_deref().map(|at| frame_at(at, frames, &by_name, poses)).transpose()?;
         if let Some(at) = at {
-            let time = frames[at].time.map_or_else(String::new, |time| format!(", at {time:.3} s"));
+            let time = frames[at].time.map_or_else(String::new, |time| format!(", at {} s", decimal(time, 3)));
             note.remarks.push(format!("\"{}\" is a sculpt of \"{}\"{time}", shape.name, frames[at].label));
         }
         of_shape.push(at);

@@ -13,6 +13,7 @@ use crate::layer::Layer;
 use crate::map::Map;
 use crate::turn::{Axis, EulerOrder, TurnCurve};
 use dermis_rig::glam::DVec3;
+use dermis_rig::number::shortest;
 
 /// What moves a rig over a range of time.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +62,7 @@ impl Clock {
         let path = KeyPath::new().key("time");
         let fault = |key: &str, what: String| Err(SceneError::new(path.key(key), Fault::Unfit(what)));
         if !(rate.is_finite() && rate > 0.0) {
-            return fault("rate", format!("{rate} frames per second; a positive number is expected"));
+            return fault("rate", format!("{} frames per second; a positive number is expected", shortest(rate)));
         }
         if !from.is_finite() {
             return fault("from", format!("{from} s; a number is expected"));

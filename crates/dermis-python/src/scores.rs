@@ -8,6 +8,7 @@ use crate::work::work;
 use dermis::internals::measure::{Scores, measure};
 use dermis::internals::report::{ModelOutcome, ScoredExamples, SetRole};
 use dermis::internals::workflow::recipe::{Subsets, USUAL, compare_held, comparison_steps};
+use dermis::internals::workflow::verbs::compare::Judgement;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -57,12 +58,13 @@ pub fn evaluate(py: Python<'_>, model: &Model, examples: &Examples) -> PyResult<
 
 /// Methods side by side, or the error over the number of examples, as JSON.
 #[pyfunction]
-#[pyo3(name = "_compare", signature = (rig, examples, hold_out, methods, poses, draws, seed, progress))]
+#[pyo3(name = "_compare", signature = (rig, examples, hold_out, folds, methods, poses, draws, seed, progress))]
 pub fn compare(
     py: Python<'_>,
     rig: &Rig,
     examples: &Examples,
-    hold_out: &Examples,
+    hold_out: Option<&Examples>,
+    folds: usize,
     methods: Vec<String>,
     poses: Vec<usize>,
     draws: u16,
@@ -70,14 +72,18 @@ pub fn compare(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     examples.of_rig("examples", &rig.inner)?;
-    hold_out.of_rig("hold_out", &rig.inner)?;
+    if let Some(hold_out) = hold_out {
+        hold_out.of_rig("hold_out", &rig.inner)?;
+    }
     let names = if methods.is_empty() { USUAL.map(str::to_owned).to_vec() } else { methods };
     let subsets = Some(Subsets { poses, draws, seed }).filter(|subsets| !subsets.poses.is_empty());
-    let (rig, train, held_out) = (Arc::clone(&rig.inner), Arc::clone(&examples.inner), Arc::clone(&hold_out.inner));
+    let (rig, train) = (Arc::clone(&rig.inner), Arc::clone(&examples.inner));
+    let held_out = hold_out.map(|examples| Arc::clone(&examples.inner));
     let outcome = work(py, progress, move |watch| {
         let steps = comparison_steps(&names, subsets.as_ref());
         watch.plan(&steps.iter().map(|name| (name.as_str(), 1.0)).collect::<Vec<_>>());
-        compare_held(rig.as_loaded(), &train, &held_out, &names, subsets.as_ref(), watch)
+        let judgement = held_out.as_deref().map_or(Judgement::Folds(folds), Judgement::HeldOut);
+        compare_held(rig.as_loaded(), &train, judgement, &names, subsets.as_ref(), watch)
     })?;
     match outcome.stopped {
         true => Err(error("the comparison was stopped")),

@@ -24,6 +24,7 @@ pub mod mesh;
 pub mod mirror;
 pub mod morph;
 pub mod motion;
+pub mod number;
 pub mod pattern;
 pub mod posing;
 pub mod progress;

@@ -29,6 +29,7 @@ use dermis_motion::exercise::ExerciseError;
 use dermis_motion::markers::MarkerError;
 use dermis_motion::retarget::RetargetError;
 use dermis_report::scene_picture::CameraError;
+use dermis_rig::number::shortest;
 use std::path::Path;
 
 /// Why a recipe stopped: the error of a room, or one that several rooms share.
@@ -139,7 +140,7 @@ impl Error {
         match self {
             Self::File(error) => error.message(),
             Self::Setting { setting, value, low, high } => {
-                Phrase::of_value(setting, value, format!(": {}", rule(*low, *high)))
+                Phrase::of_value(setting, shortest(*value), format!(": {}", rule(*low, *high)))
             }
             Self::Compare(error) => error.message(),
             Self::Export(error) => error.message(),

@@ -26,7 +26,7 @@ pub fn method_row(row: &Row) -> MethodRow {
     MethodRow {
         method: row.method.clone(),
         train: Some(row.train.model.error.rms as f32),
-        held_out: Some(row.held_out.model.error.rms as f32),
+        held_out: row.unseen.as_ref().map(|scores| scores.model.error.rms as f32),
         model_bytes: Some(row.bytes as u64),
         fit_seconds: Some(row.seconds as f32),
         vertices_per_second: Some(row.vertices_per_second as f32),

@@ -52,7 +52,7 @@ fn json_has_the_keys_that_are_promised() {
         let methods = format!("own-weights,{method}");
         let compare = desk
             .json(&format!("compare train.npz --examples train.npz --hold-out test.npz --methods {methods} --json"));
-        assert_eq!(keys(&compare)[..3], ["vertices", "rows", "recommended"]);
+        assert_eq!(keys(&compare)[..3], ["validation", "vertices", "rows"]);
         for (row, method) in compare["rows"].as_array().unwrap().iter().zip(methods.split(',')) {
             for key in ["method", "train", "held_out", "model_bytes", "seconds_fit", "vertices_per_second"] {
                 assert!(row.as_object().unwrap().contains_key(key), "{key}");

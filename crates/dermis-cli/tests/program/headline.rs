@@ -5,7 +5,7 @@ use crate::tube::{Flesh, Tube};
 use crate::{Desk, number};
 use dermis_workflow::io::npz::{StoredFloat, read, write};
 use dermis_workflow::io::to_bytes;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn desk() -> Desk {
     let desk = Desk::new();
@@ -72,4 +72,38 @@ fn a_skin_far_from_its_target_has_no_tick() {
     let page = String::from_utf8(desk.bytes("page.html")).unwrap();
     let (said, tick) = verdict(&page);
     assert!(!tick && said.contains("more than 5 % of the rig's diagonal"), "{said}");
+}
+
+/// Without held-out examples a method of the bench has the number of its own fit, or none.
+#[test]
+fn the_bench_cross_validates_as_a_fit_does() {
+    let desk = desk();
+    let line = "compare train.npz --examples train.npz --methods mwe,lbs,correctives --folds 3";
+    let value = desk.json(&format!("{line} --json"));
+    for (at, method) in ["mwe", "lbs", "correctives"].into_iter().enumerate() {
+        let row = &value["rows"][at];
+        let fit = desk.json(&format!("fit train.npz --examples train.npz --method {method} --folds 3 --json"));
+        assert_eq!(row["cross_validated"], fit["cross_validated"], "{method}");
+        assert_eq!(row["train"], fit["train"], "{method}");
+        assert!(row.get("held_out").is_none());
+        assert_eq!(row["cross_validated"].is_null(), method == "correctives");
+        assert_eq!(fit["validation"] == "not validated", method == "correctives");
+    }
+    // lbs has no bound to break, and mwe has the least error of those that are validated.
+    assert_eq!(value["recommended"], "mwe");
+    let said = desk.good(line).out;
+    for word in ["cross-validated", "not validated", "smallest cross-validated error"] {
+        assert!(said.contains(word), "{word} is not in\n{said}");
+    }
+    let recipe = |recipe: Value| desk.put("bench.json", recipe.to_string());
+    let (rig, examples) = (json!({"file": "train.npz"}), json!([{"file": "train.npz"}]));
+    recipe(json!({"compare": {"rig": rig, "examples": examples, "folds": 1}}));
+    desk.bad("run bench.json", &["--folds 1", "2 folds or more"]);
+    recipe(json!({"compare": {"rig": rig, "examples": examples, "subsets": {"poses": [2], "draws": 1, "seed": 1}}}));
+    desk.bad("run bench.json", &["--counts", "--hold-out"]);
+    // What would do nothing is refused.
+    for (further, word) in [("--counts 2", "--hold-out"), ("--hold-out test.npz --folds 3", "--folds")] {
+        let run = desk.run(&format!("compare train.npz --examples train.npz {further}"));
+        assert!(run.code == 2 && run.err.contains(word), "{}", run.err);
+    }
 }

@@ -7,6 +7,7 @@ use dermis_workflow::io::npz::{StoredFloat, write};
 use dermis_workflow::io::to_bytes;
 use dermis_workflow::io::{Contents, Record, Space, point_cache};
 use dermis_workflow::rig::glam::DVec3;
+use serde_json::json;
 
 fn desk() -> (Desk, Tube) {
     let (desk, tube) = (Desk::new(), Tube::new(9, 6, 0.0, Flesh::Bulge));
@@ -410,4 +411,40 @@ fn files_of_another_kind_are_called_what_they_are() {
         "extensionsUsed":["KHR_draco_mesh_compression"]}"#;
     desk.put("hero.gltf", draco);
     desk.bad("fit hero.gltf --examples a.npz", &["KHR_draco_mesh_compression", "without compression"]);
+}
+
+/// A recipe may name no file at all.
+#[test]
+fn lists_without_a_file_are_named() {
+    let desk = Desk::new();
+    desk.put("a.npz", Tube::new(9, 8, 0.0, Flesh::Bulge).bundle());
+    let rig = json!({"file": "a.npz"});
+    for (recipe, role) in [
+        (json!({"invert": {"rig": rig, "sculpts": [], "out": "x.npz"}}), "sculpts"),
+        (json!({"compare": {"rig": rig, "examples": []}}), "examples"),
+    ] {
+        desk.put("r.json", recipe.to_string());
+        let run = desk.run("run r.json");
+        assert!(run.code == 2 && !run.err.contains("\"\":"), "{recipe}: {}", run.err);
+        assert!(run.err.contains(role), "{recipe}: {}", run.err);
+    }
+}
+
+/// A number of a file or a command line is shown in a few characters, however large it is.
+#[test]
+fn no_number_is_shown_by_hundreds_of_digits() {
+    let desk = Desk::new();
+    desk.put("a.npz", Tube::new(9, 8, 0.0, Flesh::Bulge).bundle());
+    for line in [
+        "eval a.npz --examples a.npz --fail-above=-1e300",
+        "convert a.npz --fps 1e200 -o a.bvh",
+        "exercise a.npz --rate 1e300 -o b.npz",
+        "inspect a.npz --unit 1e250",
+        "pose a.npz --motion a.npz --fps -1e300 -o a.pc2",
+        "invert a.npz --sculpts a.npz --time-limit 1e300 -o c.npz",
+    ] {
+        let run = desk.run(line);
+        let long = |text: &str| text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > 24);
+        assert!(!long(&run.out) && !long(&run.err), "{line}\n{}{}", run.out, run.err);
+    }
 }

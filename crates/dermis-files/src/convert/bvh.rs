@@ -7,6 +7,7 @@ use crate::output::Output;
 use dermis_io::bvh::{self, BvhMotion};
 use dermis_io::{Contents, Record};
 use dermis_rig::WorldPose;
+use dermis_rig::number::{decimal, shortest};
 
 /// Frames per second of a clip whose keys are not evenly spaced: what most capture systems deliver.
 const RATE: f64 = 30.0;
@@ -59,9 +60,9 @@ pub(super) fn write(
     output.write_with(|out| bvh::write(&motion, out))?;
     done.counts = Counts { bones: skeleton.len(), frames: poses.len(), clips: 1, ..Counts::default() };
     done.hold(skeleton.len(), "bones");
-    done.hold(poses.len(), &format!("frames at {:.6} frames per second", 1.0 / frame_seconds));
+    done.hold(poses.len(), &format!("frames at {} frames per second", decimal(1.0 / frame_seconds, 6)));
     // Whoever reads the file must know: it does not say so itself.
-    done.holds.push(format!("in units of {metres_per_unit} m, Y up"));
+    done.holds.push(format!("in units of {} m, Y up", shortest(metres_per_unit)));
     let stretched = poses.iter().any(|pose| {
         skeleton.bones().any(|bone| {
             let turn = (pose.bones[bone] * skeleton.inverse_bind()[bone]).matrix3;

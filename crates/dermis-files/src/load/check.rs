@@ -3,6 +3,7 @@
 
 use crate::error::FileError;
 use dermis_rig::glam::{DMat3, DVec3};
+use dermis_rig::number::decimal;
 use dermis_rig::{BoneTransforms, Example, Rig};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -82,7 +83,7 @@ fn check_size(skins: &[Skin<'_>], path: &Path) -> Result<(), FileError> {
     // Between a character that swells in its motion and one in inches that was taken for one in centimetres (2.54).
     let ratio = (size / expected).sqrt();
     if !(0.45..=2.2).contains(&ratio) && expected > 0.0 {
-        let what = format!("the skins are {ratio:.3} times as large as the rig makes them");
+        let what = format!("the skins are {} times as large as the rig makes them", decimal(ratio, 3));
         let hint = "state the unit of this file: `unit=1` for metres, `unit=0.01` for centimetres; or correct the one that it states";
         return Err(FileError::lacks(path, what, hint));
     }
@@ -163,8 +164,9 @@ fn check_neighbours(skin: &Skin<'_>, edges: &[(u32, u32)], path: &Path) -> Resul
         Some(&median) if median > 2.8 => Err(FileError::lacks(
             path,
             format!(
-                "the vertices of \"{}\" seem to be in another order than the rig's: neighbours are {median:.1} times as far apart as in its pose",
-                skin.example.label
+                "the vertices of \"{}\" seem to be in another order than the rig's: neighbours are {} times as far apart as in its pose",
+                skin.example.label,
+                decimal(median, 1)
             ),
             KEEP_ORDER,
         )),

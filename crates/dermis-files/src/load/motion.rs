@@ -4,6 +4,7 @@ use super::{FileNote, ReadOptions, Source, poses_for_rig, read_contents};
 use crate::error::FileError;
 use dermis_io::{Contents, Format, Record, Space};
 use dermis_rig::glam::DAffine3;
+use dermis_rig::number::decimal;
 use dermis_rig::{BoneIndex, Frame, Motion, Rig, WorldPose};
 use std::mem::take;
 use std::path::Path;
@@ -157,8 +158,9 @@ fn expect_same_rest(rig: &Rig, contents: &Contents, options: &ReadOptions, path:
     let apart: Vec<(String, f64)> = rig.skeleton().names().enumerate().filter_map(apart).collect();
     let Some((first, distance)) = apart.first() else { return Ok(()) };
     let what = format!(
-        "at rest {} of its joints stand elsewhere than the rig's (first: \"{first}\", {distance:.3} m away)",
-        apart.len()
+        "at rest {} of its joints stand elsewhere than the rig's (first: \"{first}\", {} m away)",
+        apart.len(),
+        decimal(*distance, 3)
     );
     let hint = "bring the motion onto the rig with `dermis retarget`; or state the file's unit with `unit` and its axes with `up`";
     Err(FileError::lacks(path, what, hint))

@@ -4,6 +4,7 @@ use super::{FileNote, Motions, ReadOptions, check_skins, clip_motion, example, m
 use crate::error::FileError;
 use dermis_io::{Contents, Matching, Record};
 use dermis_rig::glam::DVec3;
+use dermis_rig::number::decimal;
 use dermis_rig::{Example, Frame, Rig};
 use std::path::Path;
 
@@ -65,10 +66,12 @@ pub(super) fn with_motion(
     let starts: Vec<f64> = starts.into_iter().filter(|start| inside(*start)).collect();
     if starts.is_empty() {
         return Err(refused(format!(
-            "{counts}, and the skins from {first:.4} s to {last:.4} s are not all inside the clip \"{}\", which lasts from {:.4} s to {:.4} s",
+            "{counts}, and the skins from {} s to {} s are not all inside the clip \"{}\", which lasts from {} s to {} s",
+            decimal(first, 4),
+            decimal(last, 4),
             clip.name,
-            clip.start,
-            clip.start + clip.duration
+            decimal(clip.start, 4),
+            decimal(clip.start + clip.duration, 4)
         )));
     }
     let matching = matching(rig.mesh(), contents, count, options, path, note)?;
@@ -78,7 +81,7 @@ pub(super) fn with_motion(
         let frames = clip_motion(rig, &motion.contents, clip, &own, options, &motion.source.path)?.frames;
         let examples = pair(&frames, &matching)?;
         let how = match start == clip.start {
-            true => format!("at their times, {first:.4} s to {last:.4} s"),
+            true => format!("at their times, {} s to {} s", decimal(first, 4), decimal(last, 4)),
             false => "from its beginning".into(),
         };
         tried.push((misfit(rig, &examples), how, examples));

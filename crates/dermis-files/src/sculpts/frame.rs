@@ -4,6 +4,7 @@ use super::{Shape, ShownSkin};
 use crate::error::FileError;
 use crate::load::{ReadOptions, Source, clip_motion, pick_clip};
 use dermis_io::Contents;
+use dermis_rig::number::decimal;
 use dermis_rig::{Frame, Rig};
 use std::path::Path;
 
@@ -156,7 +157,7 @@ impl Moments<'_> {
 
 /// The time of a frame, as it follows its name.
 fn time(frame: &Frame) -> String {
-    frame.time.map_or_else(String::new, |time| format!(" at {time:.3} s"))
+    frame.time.map_or_else(String::new, |time| format!(" at {} s", decimal(time, 3)))
 }
 
 /// The median of distances: most of a sculpt is skin that nobody touched, which lies where the weights take it.

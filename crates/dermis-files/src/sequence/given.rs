@@ -4,6 +4,7 @@ use super::Sequences;
 use crate::error::FileError;
 use crate::load::{FileNote, ReadOptions, Source, matching, pick_clip, read_contents, sample_times};
 use dermis_io::Contents;
+use dermis_rig::number::decimal;
 use dermis_rig::{BoneTransforms, Influences, Skeleton};
 use std::path::Path;
 
@@ -59,7 +60,7 @@ fn check_size(contents: &Contents, sequences: &Sequences, path: &Path) -> Result
     {
         true => Err(FileError::lacks(
             path,
-            format!("the sequence is {ratio:.3} times as large at rest as this file's mesh"),
+            format!("the sequence is {} times as large at rest as this file's mesh", decimal(ratio, 3)),
             "state the unit of the sequence: `unit=1` for metres, `unit=0.01` for centimetres",
         )),
         false => Ok(()),

@@ -4,6 +4,7 @@ use super::damaged;
 use crate::ReadError;
 use crate::contents::Flaw;
 use crate::flaws::Flaws;
+use dermis_rig::number::{decimal, shortest};
 
 /// Number and time of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,7 +54,9 @@ pub(super) fn places(
     }
     let missing = *last as usize + 1 - rows.len();
     let before = places.windows(2).position(|two| two[1] > two[0] + 1.0).map_or(0, |at| at + 1);
-    flaws.many(Flaw::FramesMissing, missing, || format!("before row {}, at {} s", before + 1, rows[before].time));
+    flaws.many(Flaw::FramesMissing, missing, || {
+        format!("before row {}, at {} s", before + 1, shortest(rows[before].time))
+    });
     Ok((rate, is_timed, places.into_iter().map(|place| place as usize).collect()))
 }
 
@@ -61,11 +64,12 @@ pub(super) fn places(
 fn timed(rows: &[Row], (stated, untimed): (f64, f64), flaws: &mut Flaws) -> Option<(f64, Vec<f64>)> {
     let [first, .., last] = rows else { return None };
     let ascend = rows.iter().all(|row| row.time.is_finite()) && rows.windows(2).all(|two| two[0].time < two[1].time);
+    let (said, taken) = (shortest(stated), shortest(untimed));
     if !ascend {
         let same = rows.iter().all(|row| row.time == first.time);
         flaws.many(Flaw::TimesLeftOut, rows.len(), || match same {
-            true => format!("all are {} s; {untimed} frames per second are taken", first.time),
-            false => format!("{untimed} frames per second are taken"),
+            true => format!("all are {} s; {taken} frames per second are taken", shortest(first.time)),
+            false => format!("{taken} frames per second are taken"),
         });
         return None;
     }
@@ -111,9 +115,9 @@ fn timed(rows: &[Row], (stated, untimed): (f64, f64), flaws: &mut Flaws) -> Opti
     });
     flaws.many(Flaw::TimesDisagree, 1, || match &found {
         Some((rate, _)) => {
-            format!("with {stated} frames per second, as stated; {rate:.6}, of the times, are taken")
+            format!("with {said} frames per second, as stated; {}, of the times, are taken", decimal(*rate, 6))
         }
-        None => format!("with {stated} frames per second, and are uneven; {untimed} frames per second are taken"),
+        None => format!("with {said} frames per second, and are uneven; {taken} frames per second are taken"),
     });
     found
 }

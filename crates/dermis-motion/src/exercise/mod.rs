@@ -30,6 +30,7 @@ use crate::anatomy::{Anatomy, UNKNOWN};
 use crate::ik::JointLimits;
 use capsules::Capsules;
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
+use dermis_rig::number::shortest;
 use dermis_rig::rotation::{from_rotation_vector, rotation_vector};
 use dermis_rig::{BoneIndex, Frame, Motion, Rig, WorldPose};
 use followers::{carriers, followers};
@@ -122,7 +123,7 @@ pub enum ExerciseError {
         most: usize,
     },
     /// Too many frames, or a rate that is none.
-    #[error("{frames} frames at {rate} frames per second make no motion: at most {most} frames, at a positive rate")]
+    #[error("{frames} frames at {} frames per second make no motion: at most {most} frames, at a positive rate", shortest(*rate))]
     Frames {
         /// How many frames.
         frames: usize,

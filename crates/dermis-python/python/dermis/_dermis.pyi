@@ -256,7 +256,8 @@ def _evaluate(model: Model, examples: Examples) -> ScoreResult: ...
 def _compare(
     rig: Rig,
     examples: Examples,
-    hold_out: Examples,
+    hold_out: Examples | None,
+    folds: int,
     methods: Sequence[str],
     poses: Sequence[int],
     draws: int,

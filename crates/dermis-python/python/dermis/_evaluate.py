@@ -83,15 +83,16 @@ def evaluate(model: Model, examples: Examples) -> Evaluation:
 def compare(
     rig: Rig,
     examples: Examples,
-    hold_out: Examples,
+    hold_out: Examples | None = None,
     methods: Sequence[str] | None = None,
     *,
+    folds: int = 5,
     counts: Sequence[int] = (),
     draws: int = 3,
     seed: int = 1,
     progress: Progress = None,
 ) -> list[dict[str, Any]]:
-    """Fits methods to the same examples and scores each on the same poses.
+    """Fits methods to the same examples and scores each on the same poses: held-out ones, else by cross-validation.
 
     Parameters
     ----------
@@ -99,12 +100,14 @@ def compare(
         The character at rest.
     examples : Examples
         What is learnt from.
-    hold_out : Examples
-        What is scored on.
+    hold_out : Examples, optional
+        What is scored on. Without it, each method is cross-validated.
     methods : sequence of str, optional
         Names of `dermis.presets()`; the usual six by default.
+    folds : int
+        Without `hold_out`: how many folds, at least 2.
     counts : sequence of int
-        Learn from random subsets of these sizes instead: how many examples are enough.
+        With `hold_out`: learn from random subsets of these sizes instead: how many examples are enough.
     draws : int
         With `counts`: how many subsets of each size.
     seed : int
@@ -117,12 +120,13 @@ def compare(
     list of dict
         A row per method, for ``pandas.DataFrame``: ``method``, ``train_rms``, ``held_out_rms``, ``held_out_p95``,
         ``held_out_max`` (metres), ``ratio`` (of the rig's own weights), ``model_bytes``, ``seconds_fit``,
-        ``vertices_per_second``, ``recommended``, ``warnings``. With `counts` a row per size and method: ``poses``, ``method``,
+        ``vertices_per_second``, ``recommended``, ``warnings``. Without `hold_out` the errors are called ``cross_validated_rms`` and so on,
+        and are None for a method that is not validated. With `counts` a row per size and method: ``poses``, ``method``,
         ``held_out_rms``, ``ratio``, ``rms_of_draws``.
     """
     with watching(progress) as callback:
         text = _dermis._compare(
-            rig, examples, hold_out, list(methods or ()), list(counts), draws, seed, callback
+            rig, examples, hold_out, folds, list(methods or ()), list(counts), draws, seed, callback
         )
     found = json.loads(text)
     if counts:
@@ -136,13 +140,12 @@ def compare(
             }
             for point in found["points"]
         ]
+    unseen = "cross_validated" if hold_out is None else "held_out"
     return [
         {
             "method": row["method"],
             "train_rms": row["train"]["rms"],
-            "held_out_rms": row["held_out"]["rms"],
-            "held_out_p95": row["held_out"]["p95"],
-            "held_out_max": row["held_out"]["max"],
+            **{f"{unseen}_{name}": row[unseen] and row[unseen][name] for name in ("rms", "p95", "max")},
             "ratio": row["ratio"],
             "model_bytes": row["model_bytes"],
             "seconds_fit": row["seconds_fit"],

@@ -92,7 +92,7 @@ impl StoredOutcome {
             (Some(rows), _) => Self::of_bench(&value, rows),
             (None, true) => Self::of_model(&value, fields),
             (None, false) if fields.contains_key("curve") || fields.contains_key("points") => {
-                Err(kind("it is a learning curve of compare --poses"))
+                Err(kind("it is a learning curve of compare --counts"))
             }
             (None, false) if fields.contains_key("stress") => Err(kind("it is a stress test without examples")),
             (None, false) => Err(kind("it holds no \"error\" and no \"rows\"")),
@@ -145,31 +145,30 @@ impl StoredOutcome {
         struct Row {
             method: String,
             train: StoredError,
-            held_out: StoredError,
+            held_out: Option<StoredError>,
+            cross_validated: Option<StoredError>,
             ratio: Option<f64>,
             model_bytes: Option<u64>,
             seconds_fit: Option<f64>,
         }
-        let method = |row: Row| StoredMethod {
-            name: row.method,
-            error: row.held_out,
-            baseline_rms: None,
-            train_rms: Some(row.train.rms),
-            ratio: row.ratio,
-            model_bytes: row.model_bytes,
-            seconds: row.seconds_fit,
+        // A method that is not validated has nothing to be compared by.
+        let method = |row: Row| {
+            Some(StoredMethod {
+                name: row.method,
+                error: row.held_out.or(row.cross_validated)?,
+                baseline_rms: None,
+                train_rms: Some(row.train.rms),
+                ratio: row.ratio,
+                model_bytes: row.model_bytes,
+                seconds: row.seconds_fit,
+            })
         };
         let rows: Vec<Row> = read(rows)?;
-        if rows.is_empty() {
-            return Err(OutcomeError::Kind("it holds no method".into()));
+        let methods: Vec<StoredMethod> = rows.into_iter().filter_map(method).collect();
+        if methods.is_empty() {
+            return Err(OutcomeError::Kind("it holds no method that is validated".into()));
         }
-        Ok(Self {
-            head: Head { validation: Some("held out".into()), ..read(value)? },
-            methods: rows.into_iter().map(method).collect(),
-            poses: Vec::new(),
-            settings: BTreeMap::new(),
-            is_bench: true,
-        })
+        Ok(Self { head: read(value)?, methods, poses: Vec::new(), settings: BTreeMap::new(), is_bench: true })
     }
 }
 

@@ -12,7 +12,7 @@ mod watch;
 pub use crate::output::Existing;
 pub use crate::verbs::animate::{AnimateOutcome, AnimateRecipe, BodyOutcome, GoalOutcome};
 pub use crate::verbs::compare::recipe::{
-    CompareOutcome, CompareRecipe, Curve, Found, Subsets, USUAL, bench, compare_held, comparison_steps,
+    CompareOutcome, CompareRecipe, Curve, Found, Subsets, USUAL, USUAL_FOLDS, bench, compare_held, comparison_steps,
 };
 pub use crate::verbs::convert::{ConvertOutcome, ConvertRecipe};
 pub use crate::verbs::crowd::CrowdColours;

@@ -136,7 +136,7 @@ impl<'a> Draws<'a> {
         format!("{draws} from {} poses, smaller sets inside larger ones (seed {})", self.available(), self.seed)
     }
 
-    /// The JSON of `compare --poses`.
+    /// The JSON of `compare --counts`.
     pub fn json(&self, points: &[Point], held_out: &ExampleSet) -> Value {
         let line = |p: &Point| {
             json!({

@@ -7,9 +7,10 @@ pub(crate) mod recipe;
 use crate::error::Error;
 use crate::load::LoadedRig;
 use crate::measure::{Scores, WideRunner, measure};
-use crate::verbs::fit::{FitInput, Fitted, Method, fit};
+use crate::verbs::fit::{FitInput, Fitted, Method, cross_validate, fit};
 use dermis_fit::Progress;
 use dermis_fit::method::{Promises, preset, presets};
+use dermis_report::SetRole;
 use dermis_rig::ExampleSet;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -24,6 +25,25 @@ pub fn method_of(name: &str) -> Result<Method, Error> {
     Ok(preset.method)
 }
 
+/// How methods are judged.
+#[derive(Clone, Copy, Debug)]
+pub enum Judgement<'a> {
+    /// On examples that no fit sees.
+    HeldOut(&'a ExampleSet),
+    /// By [`cross_validate`], in this many folds.
+    Folds(usize),
+}
+
+impl Judgement<'_> {
+    /// What the examples are for that methods are judged on.
+    pub fn role(&self) -> SetRole {
+        match self {
+            Self::HeldOut(_) => SetRole::HeldOut,
+            Self::Folds(_) => SetRole::CrossValidated,
+        }
+    }
+}
+
 /// One method's line.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -33,8 +53,10 @@ pub struct Row {
     pub promises: Promises,
     /// Training scores.
     pub train: Scores,
-    /// Held-out scores.
-    pub held_out: Scores,
+    /// Scores on what the fits did not see; `None` where the method is not validated.
+    pub unseen: Option<Scores>,
+    /// What `unseen` is.
+    pub role: SetRole,
     /// Bytes evaluation reads.
     pub bytes: usize,
     /// Seconds to fit.
@@ -52,44 +74,67 @@ pub struct Row {
 pub fn row(
     loaded: &LoadedRig,
     train: &ExampleSet,
-    held_out: &ExampleSet,
+    judgement: Judgement<'_>,
     name: &str,
     progress: Progress<'_>,
 ) -> Result<Row, Error> {
     let method = method_of(name)?;
-    let fitted = fit(loaded, &FitInput::new(&loaded.rig, train), &method, progress)?;
+    let input = FitInput::new(&loaded.rig, train);
+    // The whole fit takes as long as each fold does, or less.
+    let folds = match judgement {
+        Judgement::HeldOut(_) => 0,
+        Judgement::Folds(count) => count as u64,
+    };
+    let fitted = fit(loaded, &input, &method, &|done, total| progress(done, total * (folds + 1)))?;
+    let (unseen, posed) = match judgement {
+        Judgement::HeldOut(set) => (Some(measure(&fitted.model, set, None)?), set),
+        Judgement::Folds(count) => {
+            let progress = |done: u64, total: u64| progress(done + total / folds, total + total / folds);
+            (cross_validate(loaded, &input, &method, &fitted, count, None, &progress)?, train)
+        }
+    };
     let mut runner = WideRunner::new(fitted.model.baked());
     Ok(Row {
         method: name.to_owned(),
         promises: method.promises(),
         train: measure(&fitted.model, train, None)?,
-        held_out: measure(&fitted.model, held_out, None)?,
+        unseen,
+        role: judgement.role(),
         bytes: fitted.model.baked().bytes(),
         seconds: fitted.seconds,
-        vertices_per_second: runner.speed(held_out, None, Duration::from_millis(250))?,
+        vertices_per_second: runner.speed(posed, None, Duration::from_millis(250))?,
         fitted,
     })
 }
 
-/// The method to take, with the reason: the smallest held-out rms among those that are bounded in every pose; of those
-/// within 3 % of it the smallest model.
+/// The method to take, with the reason: the smallest rms on what the fits did not see, among the methods that are bounded in every pose;
+/// of those within 3 % of it the smallest model. `None` where no such method is validated.
 pub fn recommend(rows: &[Row]) -> Option<(&Row, String)> {
-    let held = |row: &&Row| row.fitted.model.baked().bounds().is_some();
-    let bounded = |row: &&Row| row.promises.bounded && held(row);
-    let least = rows.iter().filter(bounded).map(|r| r.held_out.model.error.rms).fold(f64::INFINITY, f64::min);
-    let best =
-        rows.iter().filter(bounded).filter(|r| r.held_out.model.error.rms <= 1.03 * least).min_by_key(|r| r.bytes)?;
-    Some((best, "smallest held-out error among the methods that are bounded in every pose".into()))
+    let is_bounded = |row: &&Row| row.promises.bounded && row.fitted.model.baked().bounds().is_some();
+    let validated: Vec<(&Row, f64)> =
+        rows.iter().filter(is_bounded).filter_map(|row| Some((row, row.unseen.as_ref()?.model.error.rms))).collect();
+    let least = validated.iter().map(|(_, rms)| *rms).fold(f64::INFINITY, f64::min);
+    let (best, _) = validated.into_iter().filter(|(_, rms)| *rms <= 1.03 * least).min_by_key(|(row, _)| row.bytes)?;
+    let error = match best.role {
+        SetRole::CrossValidated => "cross-validated",
+        _ => "held-out",
+    };
+    Some((best, format!("smallest {error} error among the methods that are bounded in every pose")))
 }
 
 /// `compare --json`.
 pub fn json(rows: &[Row]) -> Value {
     let line = |row: &Row| {
+        let unseen = row.unseen.as_ref();
+        let key = match row.role {
+            SetRole::CrossValidated => "cross_validated",
+            _ => "held_out",
+        };
         json!({
             "method": row.method,
             "train": row.train.model.error,
-            "held_out": row.held_out.model.error,
-            "ratio": row.held_out.ratio(),
+            (key): unseen.map(|scores| scores.model.error),
+            "ratio": unseen.and_then(Scores::ratio),
             "model_bytes": row.bytes,
             "seconds_fit": row.seconds,
             "vertices_per_second": row.vertices_per_second,
@@ -97,6 +142,7 @@ pub fn json(rows: &[Row]) -> Value {
         })
     };
     json!({
+        "validation": rows.first().map(|row| row.role.name()),
         "vertices": rows.first().map(|row| row.fitted.model.baked().vertices()),
         "rows": rows.iter().map(line).collect::<Vec<_>>(),
         "recommended": recommend(rows).map(|(row, _)| row.method.clone()),

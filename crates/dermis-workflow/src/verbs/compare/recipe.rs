@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::load::{LoadedRig, ReadOptions, load_examples, load_rig};
 use crate::recipe::{Input, Watch, repeated, seen, sources, step};
 use crate::verbs::compare::curve::{Draws, Point};
-use crate::verbs::compare::{self, Row, method_of, row};
+use crate::verbs::compare::{self, Judgement, Row, error, method_of, row};
 use dermis_io::Space;
 use dermis_rig::ExampleSet;
 use serde::{Deserialize, Serialize};
@@ -18,8 +18,12 @@ pub struct CompareRecipe {
     pub rig: Input,
     /// What is learnt from.
     pub examples: Vec<Input>,
-    /// What is scored on.
+    /// What is scored on; cross-validation scores where there is nothing.
+    #[serde(default)]
     pub hold_out: Vec<Input>,
+    /// Folds of the cross-validation without held-out examples, at least 2.
+    #[serde(default = "usual_folds")]
+    pub folds: usize,
     /// Methods by name; the usual six if there is none.
     #[serde(default)]
     pub methods: Vec<String>,
@@ -33,6 +37,13 @@ pub struct CompareRecipe {
 
 /// The methods that are compared unless others are named: nothing learnt, weights alone, and one of each kind.
 pub const USUAL: [&str; 6] = ["joint", "own-weights", "lbs", "mwe", "psd", "pose-blendshapes"];
+
+/// Folds of the cross-validation unless another number is named, as in a fit.
+pub const USUAL_FOLDS: usize = 5;
+
+fn usual_folds() -> usize {
+    USUAL_FOLDS
+}
 
 /// Random subsets of the examples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -90,8 +101,10 @@ impl CompareRecipe {
         };
         names.iter().try_for_each(|name| method_of(name).map(|_| ()))?;
         let fits = comparison_steps(&names, self.subsets.as_ref());
-        let read = [("read rig", 0.05), ("read examples", 0.1), ("read hold-out", 0.1)];
-        watch.plan(&read.into_iter().chain(fits.iter().map(|name| (name.as_str(), 1.0))).collect::<Vec<_>>());
+        let read = [("read rig", 0.05), ("read examples", 0.1)];
+        let also = (!self.hold_out.is_empty()).then_some(("read hold-out", 0.1));
+        let fits = fits.iter().map(|name| (name.as_str(), 1.0));
+        watch.plan(&read.into_iter().chain(also).chain(fits).collect::<Vec<_>>());
         let loaded = step(watch, "read rig", |_| load_rig(&self.rig.file.path))?;
         let set = |inputs: &[Input], role: &str| {
             step(watch, &format!("read {role}"), |_| {
@@ -99,36 +112,49 @@ impl CompareRecipe {
             })
         };
         let (train, mut files) = set(&self.examples, "examples")?;
-        let (held_out, more) = set(&self.hold_out, "hold-out")?;
-        files.extend(more);
+        let held_out = match self.hold_out.is_empty() {
+            true => None,
+            false => {
+                let (held_out, more) = set(&self.hold_out, "hold-out")?;
+                files.extend(more);
+                Some(held_out)
+            }
+        };
+        let judgement = held_out.as_ref().map_or(Judgement::Folds(self.folds), Judgement::HeldOut);
         self.read.must_act_on(&files)?;
         seen(watch, self.examples.iter().chain(&self.hold_out), &files)?;
         self.rig.check(&loaded.notes)?;
         files.extend(loaded.notes.iter().cloned());
-        compare_held(&loaded, &train, &held_out, &names, self.subsets.as_ref(), watch)
+        compare_held(&loaded, &train, judgement, &names, self.subsets.as_ref(), watch)
     }
 }
 
-/// Fits methods by name to examples that are held, or to random subsets of them, and scores each on `held_out`.
+/// Fits methods by name to examples that are held, or to random subsets of them, and scores each.
 ///
 /// # Errors
-/// [`Error::Compare`] for an unknown method; [`Error::Fit`]: nothing is held out, or a fit fails.
+/// [`Error::Compare`] for an unknown method, for fewer than two folds, and for subsets where nothing is held out; [`Error::Fit`]: a fit
+/// fails.
 pub fn compare_held(
     loaded: &LoadedRig,
     train: &ExampleSet,
-    held_out: &ExampleSet,
+    judgement: Judgement<'_>,
     names: &[String],
     subsets: Option<&Subsets>,
     watch: &dyn Watch,
 ) -> Result<CompareOutcome, Error> {
     names.iter().try_for_each(|name| method_of(name).map(|_| ()))?;
-    let warnings: Vec<String> = repeated(train, held_out)?.iter().map(ToString::to_string).collect();
-    let (found, stopped) = match subsets {
-        None => {
-            let (rows, stopped) = bench(loaded, train, held_out, names, watch)?;
+    let warnings = match judgement {
+        Judgement::HeldOut(set) => repeated(train, set)?.iter().map(ToString::to_string).collect(),
+        Judgement::Folds(folds) if folds < 2 => return Err(error::Error::Folds { folds }.into()),
+        Judgement::Folds(_) => Vec::new(),
+    };
+    let (found, stopped) = match (subsets, judgement) {
+        (None, _) => {
+            let (rows, stopped) = bench(loaded, train, judgement, names, watch)?;
             (Found::Rows(rows), stopped)
         }
-        Some(subsets) => curve(loaded, train, held_out, names, subsets, watch)?,
+        (Some(subsets), Judgement::HeldOut(set)) => curve(loaded, train, set, names, subsets, watch)?,
+        (Some(_), Judgement::Folds(_)) => return Err(error::Error::SubsetsWithoutHeldOut.into()),
     };
     Ok(CompareOutcome { space: loaded.space.clone(), found, stopped, warnings })
 }
@@ -151,13 +177,13 @@ pub fn comparison_steps(names: &[String], subsets: Option<&Subsets>) -> Vec<Stri
 pub fn bench(
     loaded: &LoadedRig,
     train: &ExampleSet,
-    held_out: &ExampleSet,
+    judgement: Judgement<'_>,
     names: &[String],
     watch: &dyn Watch,
 ) -> Result<(Vec<Row>, bool), Error> {
     let mut rows = Vec::new();
     for name in names {
-        match step(watch, name, |p| row(loaded, train, held_out, name, p)) {
+        match step(watch, name, |p| row(loaded, train, judgement, name, p)) {
             Ok(row) => {
                 watch.row(&row, &loaded.space);
                 rows.push(row);

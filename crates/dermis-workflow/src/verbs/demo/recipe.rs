@@ -7,7 +7,7 @@ use crate::output::{Existing, reserve_file, reserve_folder};
 use crate::recipe::{Watch, bench, step};
 use crate::report::{ModelOutcome, ScoredExamples, SetRole};
 use crate::shown::{file_stamps, fit_summary, method_row};
-use crate::verbs::compare::Row;
+use crate::verbs::compare::{Judgement, Row};
 use crate::verbs::demo;
 use crate::verbs::export::{ExportSettings, Exported, export_glb};
 use crate::verbs::fit::ridge::RidgeSweep;
@@ -72,7 +72,7 @@ impl DemoRecipe {
         let ridges = step(watch, "sweep the ridge", |p| RidgeSweep::new(&loaded, &train, &walk, &strengths, p))?;
         write("ridge.html", ridges.page(&loaded, &walk).to_html().as_bytes())?;
         let names = METHODS.map(String::from);
-        let (rows, stopped) = bench(&loaded, &train, &walk, &names, watch)?;
+        let (rows, stopped) = bench(&loaded, &train, Judgement::HeldOut(&walk), &names, watch)?;
         let command = self.command.clone();
         let mut outcome = DemoOutcome {
             fitted,

@@ -107,9 +107,8 @@ impl<'a> HeldFit<'a> {
         };
         let mut validation_stopped = false;
         let mut validated = None;
-        // Where no example shows what another one moves, leaving some out says nothing of the fit.
-        if of_held_out.is_none() && folds >= 2 && method.promises().predicts && found.report.has_evidence() {
-            match step(watch, "cross-validate", |p| cross_validate(loaded, &input, method, folds, bound, p)) {
+        if of_held_out.is_none() && folds >= 2 && method.promises().predicts {
+            match step(watch, "cross-validate", |p| cross_validate(loaded, &input, method, &found, folds, bound, p)) {
                 // The model is fitted and kept; only its validation was given up.
                 Err(Error::Cancelled) => validation_stopped = true,
                 other => validated = other?,

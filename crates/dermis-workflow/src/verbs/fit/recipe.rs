@@ -13,6 +13,7 @@ use crate::output::{Kind, Output, reserve_file_of};
 use crate::recipe::{Existing, Input, SculptInput, Watch, keep, paths, reserve_page, sources, step, write_page};
 use crate::report::{ModelOutcome, ScoredExamples, SetRole};
 use crate::shown::{file_stamps, fit_summary};
+use crate::verbs::compare::recipe::USUAL_FOLDS;
 use crate::verbs::fit::{FitInput, FitReport, Fitted, Method, Streaming};
 use crate::verbs::invert::{ShownSkin, load_sculpts, load_stack};
 use crate::verbs::suggest::{Advice, advice_json, advice_table};
@@ -249,7 +250,7 @@ impl FitRecipe {
             base_model: None,
             method,
             read: ReadOptions::default(),
-            folds: 5,
+            folds: USUAL_FOLDS,
             outputs: FitOutputs::default(),
         }
     }

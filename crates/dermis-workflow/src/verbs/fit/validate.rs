@@ -1,6 +1,6 @@
 //! Cross-validation of a whole method: what it predicts of examples it did not see.
 
-use super::{FitInput, Method, fit};
+use super::{FitInput, Fitted, Method, fit};
 use crate::error::Error;
 use crate::load::LoadedRig;
 use crate::measure::{Scores, measure_within};
@@ -27,8 +27,10 @@ pub fn folds(examples: &ExampleSet, length: f64, count: usize) -> Vec<Vec<usize>
 }
 
 /// Errors on examples that were left out and predicted by a model fitted to the others, by [`folds`]; poses in the order of the examples.
-/// Distances of at most `bound` are counted, if there is one. `None` where there is nothing to leave out, and for a method that learns
-/// nothing of one example from the others.
+/// Distances of at most `bound` are counted, if there is one. `None` where there is nothing to leave out, for a method that learns nothing
+/// of one example from the others, and where no example shows what another one moves.
+///
+/// - `whole`: the fit to all examples
 ///
 /// # Errors
 /// As [`fit`].
@@ -36,12 +38,13 @@ pub fn cross_validate(
     loaded: &LoadedRig,
     input: &FitInput<'_>,
     method: &Method,
+    whole: &Fitted,
     count: usize,
     bound: Option<f64>,
     progress: Progress<'_>,
 ) -> Result<Option<Scores>, Error> {
     let examples = input.examples;
-    if !method.promises().predicts {
+    if !method.promises().predicts || !whole.report.has_evidence() {
         return Ok(None);
     }
     let (mut merged, mut places): (Option<Scores>, Vec<usize>) = (None, Vec::new());

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::load::{FileNote, read_contents};
 use dermis_deform::baked::CoefficientPrecision;
 use dermis_io::{Contents, Flaw, Space, UpAxis};
+use dermis_rig::number::decimal;
 pub(crate) use rig::moving;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -155,7 +156,7 @@ pub fn lines(value: &Value) -> Vec<String> {
             line += &format!(", drawn as {} vertices", mesh["drawn_vertices"]);
         }
         line += if mesh["closed"] == true { ", closed" } else { ", open" };
-        line += &format!(", diagonal {:.4}", mesh["diagonal"].as_f64().unwrap_or(0.0));
+        line += &format!(", diagonal {}", decimal(mesh["diagonal"].as_f64().unwrap_or(0.0), 4));
         out.push(line);
     }
     if let Value::Object(bones) = &value["skeleton"] {
@@ -200,9 +201,9 @@ pub fn lines(value: &Value) -> Vec<String> {
     }
     for clip in value["clips"].as_array().into_iter().flatten() {
         out.push(format!(
-            "  clip        \"{}\", {:.3} s, {} keys",
+            "  clip        \"{}\", {} s, {} keys",
             text(&clip["name"]),
-            clip["seconds"].as_f64().unwrap_or(0.0),
+            decimal(clip["seconds"].as_f64().unwrap_or(0.0), 3),
             clip["keys"]
         ));
     }
@@ -252,9 +253,9 @@ fn rig_lines(rig: &Value, out: &mut Vec<String>) {
         let number = |value: &Value| value.as_f64().unwrap_or(0.0);
         let alone = mirror["unpaired_bones"].as_array().map_or(0, Vec::len);
         out.push(format!(
-            "  symmetry    plane ({}) · p = {:.4}; {} vertices and {alone} bones without partner; weights differ by {:.2} % on average, at most {:.0} %",
+            "  symmetry    plane ({}) · p = {}; {} vertices and {alone} bones without partner; weights differ by {:.2} % on average, at most {:.0} %",
             mirror["normal"].as_array().into_iter().flatten().map(|x| format!("{:.3}", (1e3 * number(x)).round() / 1e3 + 0.0)).collect::<Vec<_>>().join(", "),
-            number(&mirror["plane"]),
+            decimal(number(&mirror["plane"]), 4),
             mirror["unpaired_vertices"],
             100.0 * number(&mirror["asymmetry"]["mean"]),
             100.0 * number(&mirror["asymmetry"]["max"]),

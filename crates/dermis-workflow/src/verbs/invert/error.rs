@@ -2,6 +2,7 @@
 
 use super::program::ProgramError;
 use dermis_files::Phrase;
+use dermis_rig::number::shortest;
 use std::path::PathBuf;
 
 /// Why a sculpt cannot be brought back to rest.
@@ -46,7 +47,7 @@ impl Error {
     pub(crate) fn message(&self) -> Phrase {
         match self {
             Self::TimeLimit { seconds, most } => {
-                Phrase::of_value("time_limit", seconds, format!(": it must be positive, and {most} at most"))
+                Phrase::of_value("time_limit", shortest(*seconds), format!(": it must be positive, and {most} at most"))
             }
             Self::Sculpt { .. } | Self::NoSkinning { .. } | Self::RestVertices { .. } | Self::Program(_) => {
                 Phrase::text(self.to_string())
