@@ -108,7 +108,7 @@ const TABLE: &[Rule] = &[
     // Runs models and reads the model file; the size of the library is what it lets in.
     Rule {
         name: "dermis-c",
-        lines: 2100,
+        lines: 2140,
         uses: &["dermis-rig", "dermis-deform", "dermis-io"],
         from_elsewhere: Some(&["rayon"]),
     },
