@@ -82,7 +82,7 @@ pub fn compare(
     let outcome = work(py, progress, move |watch| {
         let steps = comparison_steps(&names, subsets.as_ref());
         watch.plan(&steps.iter().map(|name| (name.as_str(), 1.0)).collect::<Vec<_>>());
-        let judgement = held_out.as_deref().map_or(Judgement::Folds(folds), Judgement::HeldOut);
+        let judgement = held_out.as_deref().map_or(Judgement::Folds(folds), |set| Judgement::HeldOut(set));
         compare_held(rig.as_loaded(), &train, judgement, &names, subsets.as_ref(), watch)
     })?;
     match outcome.stopped {

@@ -104,6 +104,10 @@ def test_scores_and_comparisons_have_the_programs_numbers(
     said = of_the_program("compare", EXERCISE, "--examples", EXERCISE, "--hold-out", WALK, "--methods", "own-weights,mwe")
     assert [row["held_out_rms"] for row in rows] == [row["held_out"]["rms"] for row in said["rows"]]
     assert [row["recommended"] for row in rows] == [False, True]
+    rows = dermis.compare(body, exercise, methods=["own-weights", "correctives"], folds=2)
+    said = of_the_program("compare", EXERCISE, "--examples", EXERCISE, "--methods", "own-weights,correctives", "--folds", "2")
+    assert [row["cross_validated_rms"] for row in rows] == [said["rows"][0]["cross_validated"]["rms"], None]
+    assert said["rows"][1]["cross_validated"] is None
 
 
 def bundle(path: Path) -> dict[str, Any]:
