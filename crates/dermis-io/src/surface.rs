@@ -1,24 +1,8 @@
-//! What readers of polygon meshes share: fan triangulation, and the flaws of a surface.
+//! The flaws of a surface, which readers of meshes count.
 
 use crate::{Flaw, Warning};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Mesh, Polygons};
-
-/// The fan triangulation: polygon (c₀ c₁ … cₙ) gives (c₀ c₁ c₂), (c₀ c₂ c₃), …
-///
-/// Corners beyond the list are ignored; [`Mesh::check`] reports counts that do not add up.
-pub(crate) fn fan(polygons: &Polygons) -> Vec<[u32; 3]> {
-    let mut triangles = Vec::with_capacity(polygons.indices.len());
-    let mut rest = polygons.indices.as_slice();
-    for &count in &polygons.counts {
-        let (corners, after) = rest.split_at(rest.len().min(count as usize));
-        if let [first, others @ ..] = corners {
-            triangles.extend(others.windows(2).map(|pair| [*first, pair[0], pair[1]]));
-        }
-        rest = after;
-    }
-    triangles
-}
+use dermis_rig::Mesh;
 
 /// Triangles without area and vertices without a face, counted. The mesh must have passed [`Mesh::check`].
 pub(crate) fn flaws(mesh: &Mesh) -> Vec<Warning> {
@@ -47,24 +31,20 @@ pub(crate) fn count(warnings: &mut Vec<Warning>, flaw: Flaw, found: impl IntoIte
     }
 }
 
-/// Whether the height over the longest side is below 1e-10 of that side: far below what 32-bit positions resolve, so it
-/// is a repeated corner or three corners on a line, not a sliver somebody modelled.
-fn has_no_area([a, b, c]: [DVec3; 3]) -> bool {
+/// A triangle has no area where its height over the longest side is below this part of that side: far below what 32-bit positions
+/// resolve, so it is a repeated corner or three corners on a line, not a sliver somebody modelled.
+pub(crate) const FLAT: f64 = 1e-10;
+
+/// Whether a triangle has no area.
+pub(crate) fn has_no_area([a, b, c]: [DVec3; 3]) -> bool {
     let (ab, bc, ca) = (b - a, c - b, a - c);
     let longest = ab.length_squared().max(bc.length_squared()).max(ca.length_squared());
-    ab.cross(ca).length() <= 1e-10 * longest
+    ab.cross(ca).length() <= FLAT * longest
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_pentagon_gives_three_triangles_and_short_lists_none() {
-        let polygons = Polygons { counts: vec![5, 3], indices: vec![4, 0, 1, 2, 3, 7, 8, 9] };
-        assert_eq!(fan(&polygons), [[4, 0, 1], [4, 1, 2], [4, 2, 3], [7, 8, 9]]);
-        assert_eq!(fan(&Polygons { counts: vec![u32::MAX, 3], indices: vec![1, 2] }), [[0u32; 3]; 0]);
-    }
 
     #[test]
     fn flat_triangles_and_loose_vertices_are_counted() {

@@ -266,7 +266,7 @@ fn flaws_are_mended_and_counted() {
         [
             "1: counts disagree with the data (first: 3 triangles in \"faces\", 2 by \"face_counts\")",
             "1: triangles have no area (first: triangle 0, [0, 1, 1])",
-            "1: bones shared a name and were renamed (first: arm)",
+            "1: bones, clips, shapes or markers shared a name and were renamed (first: arm)",
             "1: weights did not sum to one and were scaled (first: vertex 0, sum 0.997)",
             "1: negative weights were set to zero (first: vertex 1, sum 1)",
             "1: vertices without weights were bound to the first bone (first: vertex 2, sum 0)",

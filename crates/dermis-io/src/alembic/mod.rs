@@ -14,6 +14,7 @@ mod archive;
 mod ogawa;
 mod scene;
 
+use crate::polygons::Split;
 use crate::surface;
 use crate::{Contents, Flaw, Format, ReadError, Record, Space};
 use archive::Archive;
@@ -97,10 +98,12 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
         start += *count as u32; // a file would need 48 GB to overflow it
     }
     if let Some(first) = contents.records.first().and_then(|r| r.positions.clone()) {
-        let triangles = surface::fan(&polygons);
+        let split = Split::new(&polygons, &first);
+        let triangles = split.over(&polygons.indices);
         let mesh = Mesh { positions: first, triangles, polygons: Some(polygons), ..Mesh::default() };
         mesh.check()?;
         surface::count(&mut contents.warnings, Flaw::DegenerateTriangle, small);
+        split.warn(&mut contents.warnings);
         contents.warnings.extend(surface::flaws(&mesh));
         contents.mesh = Some(mesh);
     }

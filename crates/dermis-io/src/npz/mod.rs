@@ -3,9 +3,9 @@
 //! | array | shape | meaning |
 //! |---|---|---|
 //! | `rest_vertices` | (V, 3) | rest mesh |
-//! | `faces` | (F, 3) integers | its triangles |
-//! | `face_counts`, `face_indices` | integers | its polygons; `faces` is their fan triangulation |
-//! | `bone_names`, `bone_parents` | (B) text, integers | −1 for a root |
+//! | `faces` | (F, 3) integers | its triangles; or (F, 4), quads, of which one that names −1 or its third corner last is a triangle |
+//! | `face_counts`, `face_indices` | integers | its polygons; `faces` is how they are split |
+//! | `bone_names`, `bone_parents` | (B) text, integers | −1 for a root, also as an unsigned number has it: 255, 65535, … |
 //! | `bind_matrices` | (B, 4, 4) | joint to world at rest |
 //! | `pose_matrices` | (P, B, 4, 4) | joint to world, posed |
 //! | `vertices` | (P, V, 3) | the skin in each pose |
@@ -19,7 +19,7 @@
 //! A bundle of corrections has further arrays: [`inverted`]. A [`crowd`] has arrays of its own.
 //!
 //! Any of them may be absent: a bundle is a rig, examples, a bare mesh sequence, a motion, or several of these. Matrices
-//! are `[row, col]` for column vectors. Numbers are of any integer or of 32 or 64 bit floating type, in either byte
+//! are `[row, col]` for column vectors. Numbers are of any integer or of 16, 32 or 64 bit floating type, in either byte
 //! order, C or Fortran order, stored or deflated. Python objects (pickles) are never unpacked.
 //!
 //! The reader is written by hand on `zip`. Crates that read NumPy files allocate what a header promises, and a hostile header
