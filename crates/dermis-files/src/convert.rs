@@ -4,8 +4,8 @@ mod bvh;
 
 use crate::error::FileError;
 use crate::load::{
-    FileNote, ReadOptions, Source, expect_skins, load_examples, load_motion, pick_clip, read_contents, rig_of,
-    sample_times,
+    FileNote, ReadOptions, Source, expect_finite, expect_skins, load_examples, load_motion, pick_clip, read_contents,
+    rig_of, sample_times,
 };
 use crate::output::{Output, ending};
 use crate::skins::{write_scene, write_shapes};
@@ -131,6 +131,7 @@ fn joined(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec<Fil
     let Some(second) = others.first() else { return Ok((contents, notes)) };
     let space = options.space_of(&second.path, &contents.space);
     let (beside, beside_note) = read_contents(&second.path, &space)?;
+    expect_finite(&beside, &second.path)?;
     let shapes = beside.records.iter().any(|r| r.positions.is_some());
     if contents.skeleton.is_some() {
         let rig = rig_of(&contents, &first.path)?;
@@ -207,6 +208,9 @@ pub fn write_converted(
     output: &Output,
 ) -> Result<Converted, FileError> {
     let mut done = Converted::default();
+    if contents.skeleton.is_none() && contents.mesh.is_none() {
+        expect_finite(contents, &source.path)?;
+    }
     match ending(output.path()).as_str() {
         "glb" => write_glb(contents, source, options, morph_normals, output, &mut done)?,
         "npz" => write_npz(contents, source, options, output, &mut done)?,
@@ -467,6 +471,7 @@ fn write_sequence(
         skins.push(mesh.positions.clone());
     }
     if skins.is_empty() {
+        expect_finite(contents, &source.path)?;
         let hint = "a sequence comes from shapes, or from a clip that moves a skinned mesh";
         return Err(FileError::lacks(&source.path, "there are no shapes to write", hint));
     }

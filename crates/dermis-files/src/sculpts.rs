@@ -16,7 +16,7 @@ use crate::load::{
 use dermis_io::{Contents, Format, MatchError, Matching, Space, match_vertices};
 use dermis_rig::glam::DVec3;
 use dermis_rig::progress::proceed;
-use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, LocalSculpt, Mesh, Progress, Rig};
+use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, LocalSculpt, Mesh, Progress, Rig, make_unique};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 

@@ -5,7 +5,7 @@ mod given;
 pub use given::{load_given_bones, load_given_weights};
 
 use crate::error::FileError;
-use crate::load::{FileNote, ReadOptions, Source, matching, pick_clip, read_contents, sample_times};
+use crate::load::{FileNote, ReadOptions, Source, expect_finite, matching, pick_clip, read_contents, sample_times};
 use dermis_io::{Contents, Space};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Mesh, make_unique};
@@ -81,6 +81,7 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
         let path = &source.path;
         let space = options.read.space_of(path, &made.as_ref().map_or_else(Space::default, |m| m.space.clone()));
         let (mut contents, mut note) = read_contents(path, &space)?;
+        expect_finite(&contents, path)?;
         source.select(&mut contents)?;
         note.role = "sequence".into();
         let stem = path.file_stem().map_or_else(|| "clip".into(), |s| s.to_string_lossy().into_owned());

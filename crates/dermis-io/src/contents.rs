@@ -46,6 +46,8 @@ pub struct Contents {
     pub unread: Vec<String>,
     /// Labels of records that were left out because they hold NaN or infinity.
     pub left_out: Vec<String>,
+    /// Where no record is left: a vertex that is not finite in any of them, if there is one.
+    pub never_finite: Option<usize>,
     /// Flaws that were mended or ignored.
     pub warnings: Vec<Warning>,
 }
@@ -372,6 +374,17 @@ pub enum ReadError {
     Unsupported {
         /// The feature.
         feature: String,
+    },
+    /// Frames of which none can be used.
+    #[error("no frame is finite{}", match vertex {
+        Some(vertex) => format!(": vertex {vertex} is finite in none of the {frames}"),
+        None => format!(": all {frames} hold NaN or infinity"),
+    })]
+    NeverFinite {
+        /// How many there are.
+        frames: usize,
+        /// A vertex that is not finite in any of them.
+        vertex: Option<usize>,
     },
     /// Bones that make no skeleton.
     #[error(transparent)]

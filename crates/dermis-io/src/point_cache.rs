@@ -5,7 +5,7 @@
 //!
 //! Counts are 32-bit integers, everything else 32-bit floats. Neither format states axes or unit, so the caller does.
 
-use crate::surface;
+use crate::surface::{self, LeftOut};
 use crate::{Contents, Fill, Flaw, Format, ReadError, Record, Space, Warning, WriteError};
 use dermis_rig::glam::DVec3;
 use std::io::Write;
@@ -123,21 +123,21 @@ fn read_frames(
     space.check()?;
     let mut contents = Contents { name: name.into(), format, space: space.clone(), ..Contents::default() };
     let to_ours = space.to_ours();
-    let mut left_out = Vec::new();
+    let mut left_out = LeftOut::default();
     for ((label, time), frame) in labels.zip(data.chunks_exact(points * 12)) {
         let numbers: Vec<f64> = floats(frame, float).collect();
         let positions: Vec<DVec3> =
             numbers.as_chunks::<3>().0.iter().map(|p| to_ours.transform_point3(DVec3::from(*p))).collect();
         match positions.iter().all(|p| p.is_finite()) {
             true => {
+                left_out.keep();
                 let positions = Some(positions);
                 contents.records.push(Record { label, time, pose: None, positions, importance: 1.0, local: None });
             }
-            false => left_out.push(format!("frame {label}")),
+            false => left_out.leave(format!("frame {label}"), &positions),
         }
     }
-    contents.left_out.clone_from(&left_out);
-    surface::count(&mut contents.warnings, Flaw::NonFiniteFrame, left_out);
+    left_out.tell(&mut contents);
     Ok(contents)
 }
 

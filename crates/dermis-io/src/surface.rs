@@ -1,6 +1,6 @@
-//! The flaws of a surface, which readers of meshes count.
+//! The flaws of a surface and of its frames, which readers of meshes count.
 
-use crate::{Flaw, Warning};
+use crate::{Contents, Flaw, ReadError, Warning};
 use dermis_rig::glam::DVec3;
 use dermis_rig::Mesh;
 
@@ -21,6 +21,47 @@ pub(crate) fn flaws(mesh: &Mesh) -> Vec<Warning> {
     let unused = used.iter().enumerate().filter(|(_, used)| !**used);
     count(&mut warnings, Flaw::UnusedVertex, unused.map(|(at, _)| format!("vertex {at}")));
     warnings
+}
+
+/// Frames that are not finite, and the vertices that are not in any of them.
+#[derive(Debug, Default)]
+pub(crate) struct LeftOut {
+    labels: Vec<String>,
+    /// Of the frames so far; `None` before the first.
+    never: Option<Vec<u32>>,
+}
+
+impl LeftOut {
+    /// A frame that is finite.
+    pub fn keep(&mut self) {
+        self.never = Some(Vec::new());
+    }
+
+    /// Leaves out a frame in which some of these positions, or something else, is not finite.
+    pub fn leave(&mut self, label: String, positions: &[DVec3]) {
+        self.labels.push(label);
+        let is_bad = |vertex: &u32| positions.get(*vertex as usize).is_some_and(|p| !p.is_finite());
+        match &mut self.never {
+            Some(never) => never.retain(is_bad),
+            None => self.never = Some((0..positions.len() as u32).filter(is_bad).collect()),
+        }
+    }
+
+    /// Tells the contents which frames were left out.
+    pub fn tell(self, contents: &mut Contents) {
+        contents.never_finite = self.first_never();
+        contents.left_out.clone_from(&self.labels);
+        count(&mut contents.warnings, Flaw::NonFiniteFrame, self.labels);
+    }
+
+    /// Why there is no frame.
+    pub fn error(&self) -> ReadError {
+        ReadError::NeverFinite { frames: self.labels.len(), vertex: self.first_never() }
+    }
+
+    fn first_never(&self) -> Option<usize> {
+        self.never.iter().flatten().next().map(|vertex| *vertex as usize)
+    }
 }
 
 /// Adds a warning for the elements of `found`, unless there are none.
@@ -45,6 +86,29 @@ pub(crate) fn has_no_area([a, b, c]: [DVec3; 3]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_vertex_that_is_never_finite_is_known() {
+        let frame = |bad: &[usize]| -> Vec<DVec3> {
+            (0..6).map(|v| if bad.contains(&v) { DVec3::NAN } else { DVec3::ONE }).collect()
+        };
+        for (frames, expected) in [
+            (vec![vec![1, 4], vec![2, 4], vec![4]], Some(4)),
+            (vec![vec![0, 5], vec![5, 0]], Some(0)),
+            (vec![vec![1], vec![2]], None),
+            (vec![vec![1], vec![], vec![1]], None),
+            (vec![vec![], vec![1]], None),
+        ] {
+            let mut left_out = LeftOut::default();
+            for bad in &frames {
+                if bad.is_empty() { left_out.keep() } else { left_out.leave(String::new(), &frame(bad)) }
+            }
+            let kept = frames.iter().filter(|bad| bad.is_empty()).count();
+            let mut contents = Contents::default();
+            left_out.tell(&mut contents);
+            assert_eq!((contents.never_finite, contents.left_out.len()), (expected, frames.len() - kept), "{frames:?}");
+        }
+    }
 
     #[test]
     fn flat_triangles_and_loose_vertices_are_counted() {
