@@ -40,8 +40,10 @@ impl ReadArgs {
     /// # Errors
     /// [`Stop::Usage`] for a rate or tolerance out of range.
     pub fn options(&self) -> Result<ReadOptions, Stop> {
-        if let Some(fps) = self.fps.filter(|f| !(*f > 0.0 && f.is_finite())) {
-            return Err(Stop::Usage(format!("--fps {fps}: it must be positive")));
+        // What every format that is written can state: a BVH file holds steps of 1e-9 s to 1e6 s.
+        if let Some(fps) = self.fps.filter(|fps| !(1e-6..=1e9).contains(fps)) {
+            let rule = if fps > 0.0 { "it must lie between 1e-6 and 1e9" } else { "it must be positive" };
+            return Err(Stop::Usage(format!("--fps {fps:?}: {rule}")));
         }
         if let Some(unit) = self.unit.filter(|unit| !(1e-12..=1e9).contains(unit)) {
             return Err(Stop::Usage(format!("--unit {unit}: it must lie between a picometre and a gigametre")));

@@ -45,6 +45,13 @@ pub(crate) fn make_unique(names: &mut [String], flaws: &mut Flaws) {
     }
 }
 
+/// The same for the names of things.
+pub(crate) fn make_names_unique<T>(things: &mut [T], name: impl Fn(&mut T) -> &mut String, flaws: &mut Flaws) {
+    let mut names: Vec<String> = things.iter_mut().map(|thing| name(thing).clone()).collect();
+    make_unique(&mut names, flaws);
+    things.iter_mut().zip(names).for_each(|(thing, unique)| *name(thing) = unique);
+}
+
 /// A name cut to 200 characters, so that naming a thing a million times does not multiply the file.
 pub(crate) fn short(name: &str) -> String {
     name.chars().take(200).collect()

@@ -160,6 +160,16 @@ impl<'a> Ears<'a> {
         self.points[corner as usize]
     }
 
+    /// Cuts off the triangle of a corner; it begins with its lowest corner, as those of a fan do.
+    fn cut_off(&self, corner: u32, triangles: &mut Vec<[u32; 3]>) {
+        let [a, b, c] = self.triangle(corner);
+        triangles.push(match a.min(b).min(c) {
+            low if low == a => [a, b, c],
+            low if low == b => [b, c, a],
+            _ => [c, a, b],
+        });
+    }
+
     /// A corner with the ones before and after it.
     fn triangle(&self, corner: u32) -> [u32; 3] {
         [self.before[corner as usize], corner, self.after[corner as usize]]
@@ -183,7 +193,7 @@ impl<'a> Ears<'a> {
                 return false;
             }
             if self.is_ear(at) {
-                triangles.push(self.triangle(at));
+                self.cut_off(at, triangles);
                 self.remove(at);
                 // Going on past the next corner keeps triangles from crowding at one.
                 (at, passed) = (self.after[self.after[at as usize] as usize], 0);
@@ -193,12 +203,12 @@ impl<'a> Ears<'a> {
             if passed >= self.left {
                 let (corner, overlaps) = self.forced(at);
                 is_whole &= !overlaps;
-                triangles.push(self.triangle(corner));
+                self.cut_off(corner, triangles);
                 self.remove(corner);
                 (at, passed) = (self.after[corner as usize], 0);
             }
         }
-        triangles.push(self.triangle(at));
+        self.cut_off(at, triangles);
         is_whole
     }
 
