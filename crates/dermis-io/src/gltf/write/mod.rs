@@ -58,6 +58,10 @@ pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError
             let mut node = rest.node();
             if played.upper[bone.get()].is_some() {
                 let pair = played.pair(bone.get());
+                if !(pair.upper.matrix.is_finite() && pair.upper.rotation.is_finite() && pair.lower.is_finite()) {
+                    let what = format!("the place of bone \"{}\"", skeleton.names()[bone]);
+                    return Err(WriteError::NotFinite { what });
+                }
                 let mut upper = pair.upper.node();
                 upper["children"] = json!([bone.get()]);
                 further.push(upper);
