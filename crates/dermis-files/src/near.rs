@@ -134,7 +134,9 @@ mod tests {
         std::fs::create_dir(path("poses")).unwrap();
         let said = |name: &str| {
             let missing = io::Error::from(ErrorKind::NotFound);
-            remedy(&path(name), &missing).written(|_| unreachable!()).replace(&format!("{}/", folder.path().display()), "")
+            remedy(&path(name), &missing)
+                .written(|_| unreachable!())
+                .replace(&format!("{}/", folder.path().display()), "")
         };
         assert_eq!(said("hreo.glb"), "did you mean \"hero.glb\"?");
         assert_eq!(said("walk.glb"), "did you mean \"Walk.glb\"?");

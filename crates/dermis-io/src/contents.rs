@@ -311,7 +311,9 @@ impl fmt::Display for Flaw {
             Self::NegativeWeight => "negative weights were set to zero",
             Self::NonFiniteFrame => "frames with non-finite numbers were left out",
             Self::DegenerateTriangle => "triangles have no area",
-            Self::CrossedPolygon => "polygons cross themselves, or have too many corners to look at: their triangles may overlap",
+            Self::CrossedPolygon => {
+                "polygons cross themselves, or have too many corners to look at: their triangles may overlap"
+            }
             Self::UnusedVertex => "vertices belong to no face",
             Self::Welded => "vertices split at seams were welded",
             Self::BonesReordered => "bones were reordered so that parents come first",

@@ -350,13 +350,25 @@ mod tests {
         assert_eq!(why(&[&two, &one]), "frame 1 has 1 vertices, but 2 are expected");
         assert_eq!(why(&[&[DVec3::splat(1e300)]]), "vertex 0 of frame 0 is not finite in 32 bits");
         assert!(why(&[]).contains("nothing to write"));
-        let start = |start: f64| to_bytes(|out| write_pc2(&[&one], start, &space, out)).map(|bytes| read_pc2(&bytes, "a", &space));
-        assert_eq!(start(16_777_217.0).unwrap_err().to_string(), "a PC2 file cannot hold 16777217 as the number of its first frame, which is 16777216 in 32 bits");
+        let start = |start: f64| {
+            to_bytes(|out| write_pc2(&[&one], start, &space, out)).map(|bytes| read_pc2(&bytes, "a", &space))
+        };
+        assert_eq!(
+            start(16_777_217.0).unwrap_err().to_string(),
+            "a PC2 file cannot hold 16777217 as the number of its first frame, which is 16777216 in 32 bits"
+        );
         assert_eq!(start(16_777_218.0).unwrap().unwrap().records[0].label, "16777218");
         assert!(start(1e300).unwrap_err().to_string().contains("not finite"));
         let times = |times: &[f64]| to_bytes(|out| write_mdd(&vec![&one[..]; times.len()], times, &space, out));
-        assert!(times(&[0.0, 1e-300]).unwrap_err().to_string().contains("times 0e0 s and 1e-300 s, which are one in 32 bits"));
-        assert!(times(&[1e6, 1e6 + 0.01]).is_err() && times(&[1e6, 1e6 + 0.1]).is_ok() && times(&[0.0, 0.0, 1.0]).is_ok());
+        assert!(
+            times(&[0.0, 1e-300])
+                .unwrap_err()
+                .to_string()
+                .contains("times 0e0 s and 1e-300 s, which are one in 32 bits")
+        );
+        assert!(
+            times(&[1e6, 1e6 + 0.01]).is_err() && times(&[1e6, 1e6 + 0.1]).is_ok() && times(&[0.0, 0.0, 1.0]).is_ok()
+        );
         let why = to_bytes(|out| write_mdd(&[&two], &[], &space, out)).unwrap_err().to_string();
         assert_eq!(why, "the point cache has 0 times, but 1 are expected");
     }

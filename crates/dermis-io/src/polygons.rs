@@ -150,7 +150,8 @@ impl<'a> Ears<'a> {
         let count = points.len() as u32;
         let before: Vec<u32> = (0..count).map(|at| (at + count - 1) % count).collect();
         let after: Vec<u32> = (0..count).map(|at| (at + 1) % count).collect();
-        let mut made = Self { points, before, after, turns: Vec::new(), blocking: Vec::new(), left: points.len(), room };
+        let mut made =
+            Self { points, before, after, turns: Vec::new(), blocking: Vec::new(), left: points.len(), room };
         made.turns = (0..count).map(|corner| made.turn_at(corner)).collect();
         made.blocking = (0..count).filter(|&corner| !made.turns[corner as usize].is_gt()).collect();
         made

@@ -1,8 +1,8 @@
 //! The flaws of a surface and of its frames, which readers of meshes count.
 
 use crate::{Contents, Flaw, ReadError, Warning};
-use dermis_rig::glam::DVec3;
 use dermis_rig::Mesh;
+use dermis_rig::glam::DVec3;
 
 /// Triangles without area and vertices without a face, counted. The mesh must have passed [`Mesh::check`].
 pub(crate) fn flaws(mesh: &Mesh) -> Vec<Warning> {

@@ -179,7 +179,8 @@ fn frames_that_are_not_finite_are_left_out() {
 #[test]
 fn a_mesh_without_samples_is_left_out_and_named() {
     let plate = || mesh("plate", &COUNTS, &CORNERS, 1, &[0.0, 1.0].map(square));
-    let hidden = |name: &str| transform("above", true, &[1], 0, &[vec![1.0, 0.0, 0.0]], mesh(name, &COUNTS, &CORNERS, 1, &[]));
+    let hidden =
+        |name: &str| transform("above", true, &[1], 0, &[vec![1.0, 0.0, 0.0]], mesh(name, &COUNTS, &CORNERS, 1, &[]));
     for (objects, names) in [
         (vec![hidden("one"), plate()], vec!["one"]),
         (vec![plate(), hidden("one")], vec!["one"]),

@@ -130,7 +130,8 @@ fn any_subset_is_a_bundle() {
 fn faces_of_four_columns_are_quads() {
     let dart = [2.0, -1.0, 0.0, 0.5, 0.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0, 0.0, 9.0, 0.0, 0.0];
     let listed = [0, 1, 2, 3, 1, 4, 2, -1, 2, 4, 3, 3];
-    let unsigned = |size: usize| -> Vec<u8> { listed.iter().flat_map(|v: &i64| v.to_le_bytes()[..size].to_vec()).collect() };
+    let unsigned =
+        |size: usize| -> Vec<u8> { listed.iter().flat_map(|v: &i64| v.to_le_bytes()[..size].to_vec()).collect() };
     let mut kinds = vec![integers(&listed, &[3, 4])];
     kinds.extend([1, 2, 4, 8].map(|size| Npy { descr: format!("<u{size}"), shape: vec![3, 4], data: unsigned(size) }));
     for faces in kinds {
@@ -145,7 +146,8 @@ fn faces_of_four_columns_are_quads() {
         };
         assert_eq!(mesh.triangles[..2].iter().map(|t| area(*t)).collect::<Vec<_>>(), [0.25, 0.25], "{kind}");
         // Written and read again it is the same.
-        let again = npz::read(&bytes_of(&Contents { mesh: Some(mesh.clone()), ..Contents::default() }), "b").unwrap().mesh;
+        let again =
+            npz::read(&bytes_of(&Contents { mesh: Some(mesh.clone()), ..Contents::default() }), "b").unwrap().mesh;
         assert_eq!(again, Some(mesh), "{kind}");
     }
 }
@@ -164,7 +166,11 @@ fn a_root_may_be_stored_without_a_sign() {
             };
             let mut arrays = tiny_rig();
             let descr = format!("{}u{size}", if big { ">" } else { "<" });
-            replace(&mut arrays, "bone_parents", Npy { descr, shape: vec![2], data: [word(u64::MAX), word(0)].concat() });
+            replace(
+                &mut arrays,
+                "bone_parents",
+                Npy { descr, shape: vec![2], data: [word(u64::MAX), word(0)].concat() },
+            );
             let skeleton = read(&arrays).skeleton.unwrap();
             assert_eq!(skeleton.parents().to_vec(), [None, Some(BoneIndex::new(0))], "{size} {big}");
         }
@@ -184,11 +190,17 @@ fn halves_are_numbers_like_others() {
             let bits = (x as f32).to_bits();
             if x == 0.0 { 0 } else { (bits >> 16 & 0x8000 | (bits >> 13 & 0x3ffff) - (112 << 10)) as u16 }
         };
-        Npy { descr: "<f2".into(), shape: array.shape.clone(), data: array.floats().iter().flat_map(|x| half(*x).to_le_bytes()).collect() }
+        Npy {
+            descr: "<f2".into(),
+            shape: array.shape.clone(),
+            data: array.floats().iter().flat_map(|x| half(*x).to_le_bytes()).collect(),
+        }
     };
     let whole = read(&tiny_rig());
     let mut arrays = tiny_rig();
-    for key in ["rest_vertices", "bind_matrices", "vertices", "lbs_weights", "influence_maps", "pose_weights", "frame_times"] {
+    for key in
+        ["rest_vertices", "bind_matrices", "vertices", "lbs_weights", "influence_maps", "pose_weights", "frame_times"]
+    {
         let array = arrays.iter().find(|(k, _)| *k == key).unwrap().1.clone();
         replace(&mut arrays, key, halves(&array));
     }
@@ -224,8 +236,10 @@ fn times_that_ascend_stay_apart() {
         importance: 1.0,
         local: None,
     };
-    for (times, rate) in [([1e6, 1e6 + 0.01], 100.0), ([0.0, 1e-300], 1e300), ([0.0, 1e300], 1e-300), ([0.0, 0.5], 2.0)] {
-        let contents = Contents { records: times.map(record).to_vec(), frames_per_second: Some(rate), ..Contents::default() };
+    for (times, rate) in [([1e6, 1e6 + 0.01], 100.0), ([0.0, 1e-300], 1e300), ([0.0, 1e300], 1e-300), ([0.0, 0.5], 2.0)]
+    {
+        let contents =
+            Contents { records: times.map(record).to_vec(), frames_per_second: Some(rate), ..Contents::default() };
         let bytes = to_bytes(|out| npz::write(&contents, StoredFloat::Single, out)).unwrap();
         let again = npz::read(&bytes, "a").unwrap();
         assert_eq!(again.records.iter().map(|r| r.time.unwrap()).collect::<Vec<_>>(), times);

@@ -88,7 +88,10 @@ fn what_gltf_cannot_say_is_refused() {
     let mut made = character(2);
     made.clips[0].poses[3].bones[BoneIndex::new(0)].matrix3.y_axis = DVec3::ZERO;
     let flat = to_bytes(|out| write_glb(&made.scene(), out));
-    assert!(matches!(&flat, Err(WriteError::Singular { bone, place }) if bone == "bone0" && place == "clip \"bend\", frame 3"), "{flat:?}");
+    assert!(
+        matches!(&flat, Err(WriteError::Singular { bone, place }) if bone == "bone0" && place == "clip \"bend\", frame 3"),
+        "{flat:?}"
+    );
     assert_eq!(made.scene().refusal(&made.clips[0]), flat.err());
 
     let mut made = character(2);
@@ -134,7 +137,8 @@ fn no_name_is_written_twice() {
     let clip = made.clips[0].clone();
     made.clips = ["walk_2", "walk", "walk"].map(|name| GlbClip { name: name.into(), ..clip.clone() }).to_vec();
     made.morphs.iter_mut().for_each(|morph| morph.name = "smile".into());
-    let skeleton = Skeleton::new(vec!["arm".into(); 2], made.skeleton.parents().to_vec(), made.skeleton.bind().to_vec()).unwrap();
+    let skeleton =
+        Skeleton::new(vec!["arm".into(); 2], made.skeleton.parents().to_vec(), made.skeleton.bind().to_vec()).unwrap();
     let scene = GlbScene { skeleton: Some(&skeleton), ..made.scene() };
     let found = alone(&to_bytes(|out| write_glb(&scene, out)).unwrap()).unwrap();
     assert_eq!(found.clips.iter().map(|clip| clip.name.as_str()).collect::<Vec<_>>(), ["walk_2", "walk", "walk_3"]);

@@ -119,7 +119,12 @@ fn a_sheared_default_pose_is_exact() {
             .to_vec(),
         ..GlbClip::default()
     };
-    let curve = |of, values: &[f64]| Curve { of, interpolation: Interpolation::Linear, times: vec![0.0, 1.0], values: values.to_vec() };
+    let curve = |of, values: &[f64]| Curve {
+        of,
+        interpolation: Interpolation::Linear,
+        times: vec![0.0, 1.0],
+        values: values.to_vec(),
+    };
     let (bone, half) = (BoneIndex::new(1), std::f64::consts::FRAC_1_SQRT_2);
     let curved = GlbClip {
         curves: vec![

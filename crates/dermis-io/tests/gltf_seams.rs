@@ -95,7 +95,11 @@ fn vertices_that_a_shape_moves_apart_stay_apart() {
 /// What nothing depends on may be missing or wrong.
 #[test]
 fn an_attribute_that_cannot_be_read_explains_nothing_and_stops_nothing() {
-    for wrong in [json!({ "componentType": 5126, "type": "MAT2", "count": 8 }), json!({ "componentType": 1, "type": "VEC3", "count": 8 }), json!({ "componentType": 5126, "type": "VEC3", "count": 7 })] {
+    for wrong in [
+        json!({ "componentType": 5126, "type": "MAT2", "count": 8 }),
+        json!({ "componentType": 1, "type": "VEC3", "count": 8 }),
+        json!({ "componentType": 5126, "type": "VEC3", "count": 7 }),
+    ] {
         let found = vertices(|made, own, targets| {
             own["NORMAL"] = json!(made.floats("VEC3", 8, &by_quad(UP, UP)));
             let normals = made.accessor(wrong.clone());

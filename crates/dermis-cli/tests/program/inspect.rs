@@ -76,10 +76,14 @@ fn a_take_shows_its_markers_and_their_gaps() {
         assert!(said.contains(line), "{line:?} is not in\n{said}");
     }
     let value = &desk.json("inspect walk.trc --json")[0];
-    let names: Vec<_> = value["take"]["markers"].as_array().unwrap().iter().map(|m| m["name"].as_str().unwrap()).collect();
+    let names: Vec<_> =
+        value["take"]["markers"].as_array().unwrap().iter().map(|m| m["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["LKNE", "RKNE", "HEAD"]);
     assert_eq!(value["take"]["markers"][1]["gaps"], serde_json::json!([{ "from": 2, "to": 3 }]));
-    assert_eq!((number(value, "take.frames"), number(value, "take.rate"), number(value, "frames_per_second")), (7.0, 50.0, 50.0));
+    assert_eq!(
+        (number(value, "take.frames"), number(value, "take.rate"), number(value, "frames_per_second")),
+        (7.0, 50.0, 50.0)
+    );
     assert_eq!((number(value, "metres_per_unit"), value["up_axis"].as_str()), (1e-3, Some("Y")));
     // Known by its first bytes as well; a page has nothing to show.
     desk.put("walk.txt", &text);

@@ -41,7 +41,8 @@ fn files_that_do_not_serve_are_named() {
         }
     }
     desk.put("never.pc2", &never);
-    let told = &["\"never.pc2\": no frame is finite: vertex 1 is finite in none of the 6", "give this vertex a place"][..];
+    let told =
+        &["\"never.pc2\": no frame is finite: vertex 1 is finite in none of the 6", "give this vertex a place"][..];
     for (line, says) in [
         ("fit a.npz --examples motion.npz never.pc2", told),
         ("decompose a.glb never.pc2 --bones 2 -o x.glb", told),
@@ -52,9 +53,15 @@ fn files_that_do_not_serve_are_named() {
         ("inspect A.NPZ", &["\"A.NPZ\": no such file", "did you mean \"a.npz\"?"]),
         ("convert a.gltf -o x.npz", &["\"a.gltf\": no such file", "did you mean \"a."]),
         ("fit a.npz --examples moton.npz", &["\"moton.npz\": no such file", "did you mean \"motion.npz\"?"]),
-        ("fit a.npz --examples folders/a.npz", &["no such file", "there is no folder \"folders\": did you mean \"folder\"?"]),
+        (
+            "fit a.npz --examples folders/a.npz",
+            &["no such file", "there is no folder \"folders\": did you mean \"folder\"?"],
+        ),
         ("pose m.dermis --motion a.npz/b.npz -o x.pc2", &["\"a.npz/b.npz\": no such file", "a file, not a folder"]),
-        ("eval folder --examples a.npz", &["\"folder\": this is a folder, not a file", "name a file; there is none in this folder"]),
+        (
+            "eval folder --examples a.npz",
+            &["\"folder\": this is a folder, not a file", "name a file; there is none in this folder"],
+        ),
         ("inspect text.txt", &["\"text.txt\"", ".npz"]),
         ("inspect empty.npz", &["\"empty.npz\""]),
         ("inspect cut.npz", &["\"cut.npz\""]),

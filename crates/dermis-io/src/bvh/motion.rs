@@ -35,9 +35,10 @@ pub(super) fn read(
         stated.ok_or_else(|| lines.damaged(format!("\"{}\" stands where \"Frames: N\" is expected", shown(line))))?;
     let line = lines.next().ok_or_else(|| lines.damaged("the file ends before \"Frame Time:\""))?;
     let step = after(line, "Frame Time:").and_then(|text| text.parse::<f64>().ok());
-    let step = step.filter(|step| FRAME_SECONDS.contains(step) || ((0.0..1.0).contains(step) && stated <= 1)).ok_or_else(|| {
-        lines.damaged(format!("\"{}\" stands where \"Frame Time: SECONDS\" is expected", shown(line)))
-    })?;
+    let step =
+        step.filter(|step| FRAME_SECONDS.contains(step) || ((0.0..1.0).contains(step) && stated <= 1)).ok_or_else(
+            || lines.damaged(format!("\"{}\" stands where \"Frame Time: SECONDS\" is expected", shown(line))),
+        )?;
     let width = joints.last().map_or(0, |joint| joint.first + joint.channels.len());
     let mut frames = Frames { times: Vec::new(), step, width, values: Vec::new() };
     if width == 0 {

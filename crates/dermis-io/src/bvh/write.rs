@@ -162,14 +162,7 @@ fn locals(skeleton: &Skeleton, pose: &WorldPose) -> BoneVec<Local> {
 
 /// Writes a joint and all below it, and collects the order of the joints that have channels. On a stack of its own: a skeleton may
 /// be as deep as it likes. Beyond forty levels lines are not indented further, or a deep skeleton's file would be its square.
-fn hierarchy(
-    names: &[String],
-    joints: &[Written],
-    root: usize,
-    scale: f64,
-    order: &mut Vec<usize>,
-    text: &mut String,
-) {
+fn hierarchy(names: &[String], joints: &[Written], root: usize, scale: f64, order: &mut Vec<usize>, text: &mut String) {
     enum Step {
         Open(usize, usize),
         Close(usize),

@@ -1,10 +1,10 @@
 //! Drawn vertices: corners of polygons that share their vertex, texture coordinates, normal and colour.
 
 use crate::polygons::Split;
+use dermis_rig::RenderMesh;
 use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::rotation::cofactor;
-use dermis_rig::RenderMesh;
 use ufbx::VertexVec2;
 
 /// Sets of texture coordinates that are read.

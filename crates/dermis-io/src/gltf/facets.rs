@@ -76,9 +76,11 @@ mod tests {
     /// Quads with vertices of their own; each has two triangles.
     fn is(quads: &[[[f64; 3]; 4]], normals: Option<&[[f64; 3]]>) -> bool {
         let positions: Vec<DVec3> = quads.iter().flatten().map(|p| DVec3::from_array(*p)).collect();
-        let triangles: Vec<[u32; 3]> =
-            (0..quads.len() as u32).flat_map(|q| [[4 * q, 4 * q + 1, 4 * q + 2], [4 * q, 4 * q + 2, 4 * q + 3]]).collect();
-        let table = |normals: &[[f64; 3]]| Table { width: 3, values: normals.iter().flat_map(|n| n.repeat(4)).collect() };
+        let triangles: Vec<[u32; 3]> = (0..quads.len() as u32)
+            .flat_map(|q| [[4 * q, 4 * q + 1, 4 * q + 2], [4 * q, 4 * q + 2, 4 * q + 3]])
+            .collect();
+        let table =
+            |normals: &[[f64; 3]]| Table { width: 3, values: normals.iter().flat_map(|n| n.repeat(4)).collect() };
         let block = Block { positions, normals: normals.map(table), ..Block::default() };
         is_faceted(&block, triangles.iter())
     }
@@ -97,10 +99,11 @@ mod tests {
     #[test]
     fn a_surface_that_shares_vertices_about_a_corner_is_smooth() {
         // Four triangles about a vertex, and another face elsewhere.
-        let positions: Vec<DVec3> = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0], [5, 0, 0], [5, 1, 0], [5, 0, 1]]
-            .iter()
-            .map(|p| DVec3::from_array(p.map(f64::from)))
-            .collect();
+        let positions: Vec<DVec3> =
+            [[0, 0, 0], [1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0], [5, 0, 0], [5, 1, 0], [5, 0, 1]]
+                .iter()
+                .map(|p| DVec3::from_array(p.map(f64::from)))
+                .collect();
         let block = Block { positions, ..Block::default() };
         let fan = [[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 1], [5, 6, 7]];
         assert!(!is_faceted(&block, fan.iter()));

@@ -292,7 +292,10 @@ impl Block {
         let read = ["POSITION", "NORMAL", "COLOR_0", VERTEX];
         let is_other = |semantic: &&String| {
             let skins = semantic.starts_with("JOINTS_") || semantic.starts_with("WEIGHTS_");
-            let uvs = semantic.strip_prefix("TEXCOORD_").and_then(|n| n.parse().ok()).is_some_and(|n: usize| n <= more_uvs.len());
+            let uvs = semantic
+                .strip_prefix("TEXCOORD_")
+                .and_then(|n| n.parse().ok())
+                .is_some_and(|n: usize| n <= more_uvs.len());
             !(skins || uvs || read.contains(&semantic.as_str()))
         };
         let own = primitive.attributes.iter().filter(|(semantic, _)| is_other(semantic));

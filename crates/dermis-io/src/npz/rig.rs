@@ -112,7 +112,9 @@ impl<R: Read + Seek> Bundle<R> {
             }
             Some((array, _)) => {
                 let shape = Shape(array.shape());
-                return Err(damaged(format!("array \"faces\" has shape {shape}, but (any, 3) or (any, 4) is expected")));
+                return Err(damaged(format!(
+                    "array \"faces\" has shape {shape}, but (any, 3) or (any, 4) is expected"
+                )));
             }
             None => {}
         }

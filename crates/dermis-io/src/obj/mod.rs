@@ -106,8 +106,11 @@ mod tests {
         let mut as_fan = before.clone();
         as_fan.triangles[..2].copy_from_slice(&[[0, 1, 2], [0, 2, 3]]);
         let drawn: Vec<u32> = [[0, 1, 2], [0, 2, 3]].concat();
-        let of = |vertex: u32| render.triangles[..2].as_flattened().iter().copied().find(|d| render.source[*d as usize] == vertex);
-        let drawn: Vec<[u32; 3]> = drawn.chunks(3).map(|t| [t[0], t[1], t[2]].map(|vertex| of(vertex).unwrap())).collect();
+        let of = |vertex: u32| {
+            render.triangles[..2].as_flattened().iter().copied().find(|d| render.source[*d as usize] == vertex)
+        };
+        let drawn: Vec<[u32; 3]> =
+            drawn.chunks(3).map(|t| [t[0], t[1], t[2]].map(|vertex| of(vertex).unwrap())).collect();
         as_fan.render.as_mut().unwrap().triangles[..2].copy_from_slice(&drawn);
         for mesh in [&before, &as_fan] {
             let bytes = to_bytes(|out| write(mesh, &mesh.positions, &Space::default(), out)).unwrap();

@@ -164,7 +164,8 @@ impl ObjFile {
     pub(super) fn mesh(mut self, space: &Space, warnings: &mut Vec<crate::Warning>) -> Result<Mesh, ReadError> {
         let to_ours = space.to_ours();
         let positions: Vec<DVec3> = self.positions.iter().map(|p| to_ours.transform_point3(*p)).collect();
-        let polygons = Polygons { counts: std::mem::take(&mut self.counts), indices: std::mem::take(&mut self.corners) };
+        let polygons =
+            Polygons { counts: std::mem::take(&mut self.counts), indices: std::mem::take(&mut self.corners) };
         let split = Split::new(&polygons, &positions);
         let render = self.render(&polygons, &split);
         if !self.colors.is_empty() {

@@ -33,9 +33,7 @@ fn area(outline: &[DVec3]) -> f64 {
 /// Whether a point lies inside an outline: it does if a ray to the right crosses it an odd number of times.
 fn is_inside(outline: &[DVec3], [x, y]: [f64; 2]) -> bool {
     let next = outline.iter().cycle().skip(1);
-    let crosses = |(a, b): &(&DVec3, &DVec3)| {
-        (a.y > y) != (b.y > y) && x < a.x + (y - a.y) / (b.y - a.y) * (b.x - a.x)
-    };
+    let crosses = |(a, b): &(&DVec3, &DVec3)| (a.y > y) != (b.y > y) && x < a.x + (y - a.y) / (b.y - a.y) * (b.x - a.x);
     outline.iter().zip(next).filter(crosses).count() % 2 == 1
 }
 
@@ -96,7 +94,10 @@ fn concave_polygons_are_covered_once() {
         ("a dart", flat(&[[0.0, 0.0], [2.0, -1.0], [0.5, 0.0], [2.0, 1.0]])),
         ("an L", flat(&[[3.0, 1.0], [1.0, 1.0], [1.0, 3.0], [0.0, 3.0], [0.0, 0.0], [3.0, 0.0]])),
         ("a notch", flat(&[[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [1.0, 0.5], [0.0, 2.0]])),
-        ("a square with corners on its sides", flat(&[[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [2.0, 1.0], [2.0, 2.0], [0.5, 2.0], [0.0, 2.0]])),
+        (
+            "a square with corners on its sides",
+            flat(&[[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [2.0, 1.0], [2.0, 2.0], [0.5, 2.0], [0.0, 2.0]]),
+        ),
         ("a triangle with corners on one side", flat(&[[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0], [1.0, 2.0]])),
     ] {
         expect_covered_from_anywhere(&outline, what);
@@ -166,11 +167,19 @@ fn polygons_that_cross_themselves_are_counted_and_lose_nothing() {
     let pentagram: Vec<DVec3> = [0, 2, 4, 1, 3].map(on_circle).to_vec();
     let mut draw = Draw(3);
     let tangle: Vec<DVec3> = (0..2000).map(|_| DVec3::new(draw.next(), draw.next(), draw.next())).collect();
-    for (what, outline) in [("a bow tie", flat(&[[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])), ("a pentagram", pentagram), ("a tangle", tangle)] {
+    for (what, outline) in [
+        ("a bow tie", flat(&[[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])),
+        ("a pentagram", pentagram),
+        ("a tangle", tangle),
+    ] {
         let (triangles, warnings) = split_one(&outline);
         assert_eq!(triangles.len(), outline.len() - 2, "{what}");
         assert!((0..outline.len() as u32).all(|corner| triangles.as_flattened().contains(&corner)), "{what}");
-        assert_eq!(warnings.iter().map(|w| (w.flaw, w.count)).collect::<Vec<_>>(), [(Flaw::CrossedPolygon, 1)], "{what}");
+        assert_eq!(
+            warnings.iter().map(|w| (w.flaw, w.count)).collect::<Vec<_>>(),
+            [(Flaw::CrossedPolygon, 1)],
+            "{what}"
+        );
         assert_eq!(split_one(&outline).0, triangles, "{what}: the same again");
     }
 }
@@ -203,8 +212,10 @@ fn lists_that_end_early_and_numbers_that_are_none_are_passed_over() {
 /// As many corners as no polygon has: concave in half of them, all on a line but three, and crossing everywhere.
 #[test]
 fn large_polygons_end() {
-    let comb: Vec<DVec3> =
-        (0..4000).map(|at| DVec3::new(f64::from(at), f64::from(at % 2) * 9.0, 0.0)).chain([DVec3::new(2e3, -1e7, 0.0)]).collect();
+    let comb: Vec<DVec3> = (0..4000)
+        .map(|at| DVec3::new(f64::from(at), f64::from(at % 2) * 9.0, 0.0))
+        .chain([DVec3::new(2e3, -1e7, 0.0)])
+        .collect();
     let (triangles, warnings) = split_one(&comb);
     assert_eq!((triangles.len(), warnings.len()), (3999, 0));
     let parts = triangles.iter().map(|corners| area(&corners.map(|corner| comb[corner as usize])).abs());

@@ -249,8 +249,18 @@ impl Tables {
             (node, rest) = (upper, pair.upper);
         }
         for (of, path, rest, plain) in [
-            (CurveOf::Translation(bone), "translation", rest.translation.to_array().to_vec(), plain.translation.to_array().to_vec()),
-            (CurveOf::Rotation(bone), "rotation", rest.rotation.to_array().to_vec(), plain.rotation.to_array().to_vec()),
+            (
+                CurveOf::Translation(bone),
+                "translation",
+                rest.translation.to_array().to_vec(),
+                plain.translation.to_array().to_vec(),
+            ),
+            (
+                CurveOf::Rotation(bone),
+                "rotation",
+                rest.rotation.to_array().to_vec(),
+                plain.rotation.to_array().to_vec(),
+            ),
             (CurveOf::Scale(bone), "scale", rest.scale.to_array().to_vec(), plain.scale.to_array().to_vec()),
         ] {
             let mut curves = clip.curves.iter().filter(|curve| curve.of == of).peekable();

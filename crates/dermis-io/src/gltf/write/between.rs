@@ -91,9 +91,7 @@ impl<'a> Way<'a> {
     fn at(&self, s: f64) -> DAffine3 {
         match &self.pairs {
             None => mean(self.ends, s),
-            Some([from, to]) => {
-                mean([&from.upper, &to.upper], s) * DAffine3::from_quat(slerp(from.lower, to.lower, s))
-            }
+            Some([from, to]) => mean([&from.upper, &to.upper], s) * DAffine3::from_quat(slerp(from.lower, to.lower, s)),
         }
     }
 }
@@ -175,7 +173,8 @@ impl<'a> Between<'a> {
         let (a, b) = (self.locals(from)?, self.locals(to)?);
         let ends = a.bones.iter().zip(&b.bones).zip(axes);
         let ways: Vec<Way> = ends.map(|((a, b), axes)| Way::new([a, b], *axes)).collect();
-        let there = ways.iter().zip(axes).map(|(way, axes)| way.pairs.as_ref().map_or(*axes, |[_, to]| to.axes)).collect();
+        let there =
+            ways.iter().zip(axes).map(|(way, axes)| way.pairs.as_ref().map_or(*axes, |[_, to]| to.axes)).collect();
         let off = LOOKED_AT.iter().map(|&s| self.off_at(&a, &b, &ways, s));
         let worst = off.into_iter().try_fold(0.0, |worst, off| Some(f64::max(worst, off?)))?;
         Some((worst, there))
