@@ -1,7 +1,7 @@
 """Writes a small file of each kind that the corpus is about: python corpus_miniature.py FOLDER
 
-Skins below turned and scaled roots, default morph weights, every interpolation, nodes that move outside the skin, a mesh in no scene,
-skins in FBX, and motions in BVH. Each is small enough to be read by hand.
+Skins below turned and scaled roots, bones that shear or have no size, default morph weights, every interpolation, nodes that move outside
+the skin, a mesh in no scene, skins in FBX, and motions in BVH. Each is small enough to be read by hand.
 """
 
 import json
@@ -49,6 +49,9 @@ def check_reading(folder):
     half = (turn(0, 2) + turn(40, 2)) / 2
     expect("step_and_spline.glb", 1, 0.25, bent(2 * np.degrees(np.arctan2(half[2], half[3]))) + moved)
     expect("root_moves.glb", 0, 0.25, bent(20) + [0.15, 0, 0])
+    # The node above scales after the bone turned, so that the bone shears.
+    expect("bone_that_shears.glb", 0, 0.7, (end @ about_z(40).T) * [1, 2, 0.5])
+    expect("bone_without_size.glb", 1, 0.25, bent(20))
 
 
 def about_z(degrees):
@@ -169,6 +172,16 @@ def gltf_files(folder):
     writer, (top, _, upper, _) = skinned()
     writer.clip([(top, "translation", times, moves, "LINEAR"), (upper, "rotation", times, bend, "LINEAR")])
     writer.write(folder / "root_moves.glb")
+
+    writer, (_, lower, _, _) = skinned({"scale": [1, 2, 0.5]})
+    writer.clip([(lower, "rotation", times, bend, "STEP")])
+    writer.write(folder / "bone_that_shears.glb")
+
+    # A bone that is scaled to nothing leaves those below it without a place of their own: one clip cannot be written, the other can.
+    writer, (_, lower, upper, _) = skinned()
+    writer.clip([(lower, "scale", times, [[1, 1, 1], [0, 0, 0], [1, 1, 1]], "LINEAR")])
+    writer.clip([(upper, "rotation", times, bend, "LINEAR")])
+    writer.write(folder / "bone_without_size.glb")
 
     writer, (_, _, upper, _) = skinned()
     writer.json["meshes"].append({"primitives": [dict(writer.json["meshes"][0]["primitives"][0])]})

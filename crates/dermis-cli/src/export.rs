@@ -423,8 +423,12 @@ pub fn lines(exported: &Exported, unit: &LengthUnit, corrects: bool) -> Vec<Stri
             format!("skin weights alone differ from the model by {}", show(alone)),
             format!("with {} morph targets over {} frames by {}", exported.shapes, exported.frames, show(against)),
         ],
-        (None, _) if corrects => {
-            vec!["without --motion the file holds the skin weights alone: the learnt correction is not in it".into()]
+        (None, _) => {
+            let rest = match corrects {
+                true => "; what the model adds is not in it: --motion bakes it, and --driven lets joints drive it",
+                false => ", and no clip",
+            };
+            vec![format!("without --motion the file is the plain rig, with its mesh, skeleton and skin weights{rest}")]
         }
         _ => vec![],
     });

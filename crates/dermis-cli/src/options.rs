@@ -41,8 +41,10 @@ impl ReadArgs {
     /// # Errors
     /// [`Stop::Usage`] for a rate or tolerance out of range.
     pub fn options(&self) -> Result<ReadOptions, Stop> {
-        if let Some(fps) = self.fps.filter(|f| !(*f > 0.0 && f.is_finite())) {
-            return Err(Stop::Usage(format!("--fps {}: it must be positive", shortest(fps))));
+        // What every format that is written can state: a BVH file holds steps of 1e-9 s to 1e6 s.
+        if let Some(fps) = self.fps.filter(|fps| !(1e-6..=1e9).contains(fps)) {
+            let rule = if fps > 0.0 { "it must lie between 1e-6 and 1e9" } else { "it must be positive" };
+            return Err(Stop::Usage(format!("--fps {}: {rule}", shortest(fps))));
         }
         if let Some(unit) = self.unit.filter(|unit| !(1e-12..=1e9).contains(unit)) {
             return Err(Stop::Usage(format!(
@@ -51,7 +53,10 @@ impl ReadArgs {
             )));
         }
         if !(self.match_tolerance >= 0.0 && self.match_tolerance.is_finite()) {
-            return Err(Stop::Usage(format!("--match-tolerance {}: it must be zero or more", shortest(self.match_tolerance))));
+            return Err(Stop::Usage(format!(
+                "--match-tolerance {}: it must be zero or more",
+                shortest(self.match_tolerance)
+            )));
         }
         let up = self.up.map(|up| match up {
             Up::Y => UpAxis::Y,

@@ -4,8 +4,8 @@ mod bvh;
 
 use crate::error::FileError;
 use crate::load::{
-    FileNote, ReadOptions, Source, expect_skins, load_examples, load_motion, pick_clip, read_contents, rig_of,
-    sample_times,
+    FileNote, ReadOptions, Source, expect_finite, expect_skins, load_examples, load_motion, pick_clip, read_contents,
+    rig_of, sample_times,
 };
 use crate::output::{Output, ending};
 use crate::skins::{write_scene, write_shapes};
@@ -16,8 +16,8 @@ use dermis_io::{
     AppearanceCounts, Clip, ClipFrame, Contents, Format, MorphTarget, Record, Space, UpAxis, appearance_counts,
     match_vertices,
 };
-use dermis_rig::Skeleton;
 use dermis_rig::glam::DVec3;
+use dermis_rig::{Skeleton, make_unique};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -131,6 +131,7 @@ fn joined(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec<Fil
     let Some(second) = others.first() else { return Ok((contents, notes)) };
     let space = options.space_of(&second.path, &contents.space);
     let (beside, beside_note) = read_contents(&second.path, &space)?;
+    expect_finite(&beside, &second.path)?;
     let shapes = beside.records.iter().any(|r| r.positions.is_some());
     if contents.skeleton.is_some() {
         let rig = rig_of(&contents, &first.path)?;
@@ -207,6 +208,9 @@ pub fn write_converted(
     output: &Output,
 ) -> Result<Converted, FileError> {
     let mut done = Converted::default();
+    if contents.skeleton.is_none() && contents.mesh.is_none() {
+        expect_finite(contents, &source.path)?;
+    }
     match ending(output.path()).as_str() {
         "glb" => write_glb(contents, source, options, morph_normals, output, &mut done)?,
         "npz" => write_npz(contents, source, options, output, &mut done)?,
@@ -273,7 +277,11 @@ fn write_glb(
     let mut morphs = std::borrow::Cow::Borrowed(&contents.morphs);
     if let Some(mesh) = contents.mesh.as_ref().filter(|_| !weighed && !shaped.is_empty() && contents.morphs.is_empty())
     {
-        let (targets, weights) = shape_targets(&mesh.positions, &shaped);
+        let (mut targets, weights) = shape_targets(&mesh.positions, &shaped);
+        let mut names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
+        let renamed = make_unique(&mut names, "_").len();
+        targets.iter_mut().zip(names).for_each(|(target, name)| target.name = name);
+        done.leave(renamed, "names of shapes that occurred twice; they got numbers");
         if targets.len() > MOST_TARGETS {
             let what = format!("{} shapes are more than {MOST_TARGETS} morph targets", targets.len());
             return Err(FileError::lacks(path, what, "write them as .pc2 or .mdd, or choose some: FILE#LABEL*"));
@@ -296,8 +304,28 @@ fn write_glb(
     } else {
         done.leave(shaped.len(), "shapes, because there is no mesh or it has morph targets of its own");
     }
-    // A clip that moves nothing has no channels, which no reader accepts.
-    clips.retain(|clip| !clip.poses.is_empty() || !clip.morph_weights.is_empty());
+    let bare = GlbScene {
+        skeleton: contents.skeleton.as_ref(),
+        default_pose: contents.default_pose.as_ref(),
+        ..GlbScene::default()
+    };
+    off.resize(clips.len(), 0.0);
+    let mut kept = Vec::new();
+    for (clip, off) in clips.into_iter().zip(off) {
+        // A clip that moves nothing has no channels, which no reader accepts.
+        let moves = !clip.poses.is_empty() || !clip.morph_weights.is_empty();
+        // One clip that cannot be written is no reason to lose the others, unless it is the one that was asked for.
+        match bare.refusal(&clip).filter(|_| source.part.is_none()) {
+            Some(error) => done.left_out.push(format!("clip \"{}\": {error}", clip.name)),
+            None if moves => kept.push((clip, off)),
+            None => {}
+        }
+    }
+    let (mut clips, off): (Vec<GlbClip>, Vec<f64>) = kept.into_iter().unzip();
+    let mut names: Vec<String> = clips.iter().map(|clip| clip.name.clone()).collect();
+    let renamed = make_unique(&mut names, "_").len();
+    clips.iter_mut().zip(names).for_each(|(clip, name)| clip.name = name);
+    done.leave(renamed, "names of clips that occurred twice; they got numbers");
     let weights = contents.weights.as_ref().filter(|_| weighed);
     let scene = GlbScene {
         name,
@@ -325,7 +353,6 @@ fn write_glb(
     done.hold(weights.map_or(0, |w| w.count()), "skinning weights");
     done.hold(counts.morph_targets, "morph targets");
     hold_appearance(contents, done);
-    let off = off.into_iter().chain(std::iter::repeat(0.0));
     for (clip, off) in clips.iter().zip(off) {
         let (name, frames) = (&clip.name, clip.times.len());
         let between = if off > 0.0 { format!(", between them at most {off:.2e} m off") } else { String::new() };
@@ -467,6 +494,7 @@ fn write_sequence(
         skins.push(mesh.positions.clone());
     }
     if skins.is_empty() {
+        expect_finite(contents, &source.path)?;
         let hint = "a sequence comes from shapes, or from a clip that moves a skinned mesh";
         return Err(FileError::lacks(&source.path, "there are no shapes to write", hint));
     }

@@ -1,8 +1,9 @@
 //! Why a file cannot be used or written, with the remedy where there is one.
 
+use crate::near;
 use crate::phrase::Phrase;
 use dermis_io::{MatchError, ReadError, WriteError};
-use dermis_rig::Cancelled;
+use dermis_rig::{Cancelled, MeshError};
 use std::path::{Path, PathBuf};
 
 /// Why a file cannot be used or written.
@@ -12,7 +13,7 @@ pub enum FileError {
     #[error("stopped")]
     Cancelled,
     /// The system refused a file.
-    #[error("\"{}\": {source}", path.display())]
+    #[error("\"{}\": {}", path.display(), near::reason(source))]
     System {
         /// The file.
         path: PathBuf,
@@ -145,11 +146,22 @@ impl FileError {
             Self::NoneNamed { .. } => "an example is a pose with the skin in that pose".into(),
             Self::Ending { endings, .. } => Phrase::text(*endings),
             Self::OwnInput { .. } => "choose another output: `force` replaces no input".into(),
+            Self::System { path, source } => near::remedy(path, source),
             Self::Exists { .. } => "choose another output, or add `force=true` to replace it".into(),
             Self::Read { source: ReadError::Unsupported { feature }, .. }
                 if feature.contains("draco") || feature.contains("meshopt") =>
             {
                 "export it without compression: in Blender's glTF export leave Compression off; gltf-transform copies a file without it".into()
+            }
+            Self::Read { source: ReadError::Reference { .. }, .. } => {
+                "keep the files that it refers to in its folder, or export it as one file".into()
+            }
+            Self::Read { source: ReadError::NeverFinite { vertex: Some(_), .. } | ReadError::Mesh(MeshError::NotFinite { .. }), .. } => {
+                "give this vertex a place where the file was made, or delete it from every file of the mesh; numbers that are NaN or \
+                 infinite often come from a division by zero in a modifier or a simulation".into()
+            }
+            Self::Read { source: ReadError::NeverFinite { vertex: None, .. }, .. } => {
+                "write the frames again: a simulation that diverged leaves NaN behind".into()
             }
             Self::Match { source: MatchError::Counts { .. }, .. } => {
                 "export without splitting at UV seams, or use a file that holds its rest mesh, so that vertices can be matched by \

@@ -7,6 +7,7 @@
 pub mod convert;
 mod error;
 pub mod load;
+mod near;
 pub mod output;
 mod phrase;
 pub mod sculpts;

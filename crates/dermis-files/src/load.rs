@@ -12,8 +12,8 @@ mod take;
 
 pub use beside::{load_anchors, load_base_cache, load_map_table};
 pub(crate) use check::{KEEP_ORDER, LOOKED_AT, check_skins, edges, own_skin};
-pub(crate) use files::expect_skins;
 pub use files::{FileNote, Needs, hash_of, names_in, note, open_file, read_bytes, read_contents, read_contents_with};
+pub(crate) use files::{expect_finite, expect_skins};
 pub(crate) use motion::{clip_motion, load_motion_of, pick_clip, sample_times};
 pub use motion::{load_motion, motion_of, own_motion};
 
@@ -185,6 +185,7 @@ pub fn load_examples(
     let read = |source: &Source| {
         let space = options.space_of(&source.path, rig_space);
         let (mut contents, note) = read_contents_with(&source.path, &space, options.shapes)?;
+        expect_finite(&contents, &source.path)?;
         source.select(&mut contents)?;
         Ok::<_, FileError>((contents, note))
     };

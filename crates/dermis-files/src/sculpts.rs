@@ -17,7 +17,7 @@ use dermis_io::{Contents, Format, MatchError, Matching, Space, match_vertices};
 use dermis_rig::glam::DVec3;
 use dermis_rig::number::decimal;
 use dermis_rig::progress::proceed;
-use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, LocalSculpt, Mesh, Progress, Rig};
+use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, LocalSculpt, Mesh, Progress, Rig, make_unique};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -408,17 +408,11 @@ fn finish(rig: &Rig, mut read: Sculpts, options: &ReadOptions, shown: &ShownSkin
     if read.examples.is_empty() {
         return Err(FileError::NoSculpts);
     }
-    let mut taken: HashSet<String> = HashSet::new();
-    for example in &mut read.examples {
-        let (name, mut number) = (example.label.clone(), 2);
-        while !taken.insert(example.label.clone()) {
-            example.label = format!("{name}.{number}");
-            number += 1;
-        }
-        if example.label != name {
-            read.warnings.push(format!("two sculpts are called \"{name}\"; one is now \"{}\"", example.label));
-        }
+    let mut names: Vec<String> = read.examples.iter().map(|example| example.label.clone()).collect();
+    for (at, name) in make_unique(&mut names, ".") {
+        read.warnings.push(format!("two sculpts are called \"{name}\"; one is now \"{}\"", names[at]));
     }
+    read.examples.iter_mut().zip(names).for_each(|(example, name)| example.label = name);
     let tolerance = options.match_tolerance * rig.mesh().diagonal();
     read.warnings.extend(rounding::clear(rig, &mut read.examples, tolerance, shown));
     read.warnings.extend(read.examples.iter().filter_map(|e| far_away(rig, e, shown)));

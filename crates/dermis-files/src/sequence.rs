@@ -5,10 +5,10 @@ mod given;
 pub use given::{load_given_bones, load_given_weights};
 
 use crate::error::FileError;
-use crate::load::{FileNote, ReadOptions, Source, matching, pick_clip, read_contents, sample_times};
+use crate::load::{FileNote, ReadOptions, Source, expect_finite, matching, pick_clip, read_contents, sample_times};
 use dermis_io::{Contents, Space};
-use dermis_rig::Mesh;
 use dermis_rig::glam::DVec3;
+use dermis_rig::{Mesh, make_unique};
 
 /// Frames per second of frames without times.
 const RATE: f64 = 24.0;
@@ -81,6 +81,7 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
         let path = &source.path;
         let space = options.read.space_of(path, &made.as_ref().map_or_else(Space::default, |m| m.space.clone()));
         let (mut contents, mut note) = read_contents(path, &space)?;
+        expect_finite(&contents, path)?;
         source.select(&mut contents)?;
         note.role = "sequence".into();
         let stem = path.file_stem().map_or_else(|| "clip".into(), |s| s.to_string_lossy().into_owned());
@@ -130,7 +131,7 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
                 let mut own = note.clone();
                 let news = if first { &mut own } else { &mut note };
                 let matched = gather_all(&made.mesh, &contents, kept, options, source, news)?;
-                let (taken, own_times) = take(unique(&name, &made.clips), matched, options.read.fps);
+                let (taken, own_times) = take(name, matched, options.read.fps);
                 note.needs.rate |= !own_times;
                 made.clips.push(taken);
             }
@@ -141,7 +142,7 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
     let mut made = made.ok_or_else(|| FileError::lacks(&path, "there is no sequence", NEEDS))?;
     if !single.is_empty() {
         made.notes.iter_mut().for_each(|note| note.needs.rate = true);
-        made.clips.push(take(unique("frames", &made.clips), single, options.read.fps).0);
+        made.clips.push(take("frames".into(), single, options.read.fps).0);
     }
     if made.clips.is_empty() {
         let what = match made.left_out.len() {
@@ -150,6 +151,9 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
         };
         return Err(FileError::lacks(&path, what, NEEDS));
     }
+    let mut names: Vec<String> = made.clips.iter().map(|clip| clip.name.clone()).collect();
+    make_unique(&mut names, " ");
+    made.clips.iter_mut().zip(names).for_each(|(clip, name)| clip.name = name);
     if let Some(rest) = &options.rest {
         let all = || made.clips.iter().flat_map(|c| c.labels.iter().zip(&c.frames));
         let by_label = all().find(|(label, _)| *label == rest).map(|(_, frame)| frame);
@@ -262,12 +266,4 @@ fn take(name: String, shots: Vec<Shot>, rate: Option<f64>) -> (Take, bool) {
     times.iter_mut().for_each(|t| *t -= start);
     let (labels, frames) = shots.into_iter().map(|(label, _, frame)| (label, frame)).unzip();
     (Take { name, labels, times, timed, frames }, own_times)
-}
-
-fn unique(name: &str, taken: &[Take]) -> String {
-    let free = |name: &str| taken.iter().all(|t| t.name != name);
-    if free(name) {
-        return name.to_owned();
-    }
-    (2..).map(|n| format!("{name} {n}")).find(|n| free(n)).unwrap_or_default()
 }

@@ -46,6 +46,8 @@ pub struct Contents {
     pub unread: Vec<String>,
     /// Labels of records that were left out because they hold NaN or infinity.
     pub left_out: Vec<String>,
+    /// Where no record is left: a vertex that is not finite in any of them, if there is one.
+    pub never_finite: Option<usize>,
     /// Flaws that were mended or ignored.
     pub warnings: Vec<Warning>,
 }
@@ -247,6 +249,8 @@ pub enum Flaw {
     NonFiniteFrame,
     /// Triangles with a repeated corner or no area.
     DegenerateTriangle,
+    /// Polygons that cross themselves were split into triangles that may overlap.
+    CrossedPolygon,
     /// Vertices no face uses.
     UnusedVertex,
     /// Seam vertices were welded.
@@ -265,7 +269,7 @@ pub enum Flaw {
     Hidden,
     /// Something the file holds is not supported and was left out.
     Unsupported,
-    /// Bones with a name that occurs twice were renamed.
+    /// Bones, clips, morph targets or markers with a name that occurs twice were renamed.
     DuplicateName,
     /// A mesh without a skin was bound rigidly to the joint above it, or left out.
     Unskinned,
@@ -307,6 +311,9 @@ impl fmt::Display for Flaw {
             Self::NegativeWeight => "negative weights were set to zero",
             Self::NonFiniteFrame => "frames with non-finite numbers were left out",
             Self::DegenerateTriangle => "triangles have no area",
+            Self::CrossedPolygon => {
+                "polygons cross themselves, or have too many corners to look at: their triangles may overlap"
+            }
             Self::UnusedVertex => "vertices belong to no face",
             Self::Welded => "vertices split at seams were welded",
             Self::BonesReordered => "bones were reordered so that parents come first",
@@ -316,7 +323,7 @@ impl fmt::Display for Flaw {
             Self::NotAtZero => "morph targets have a weight by default; the rest mesh is without them",
             Self::Hidden => "meshes are hidden in the file and were read like others",
             Self::Unsupported => "unsupported things were left out",
-            Self::DuplicateName => "bones shared a name and were renamed",
+            Self::DuplicateName => "bones, clips, shapes or markers shared a name and were renamed",
             Self::Unskinned => "meshes have no skin",
             Self::BadKeys => "animation keys were unusable and left out",
             Self::TimesLeftOut => "times do not ascend and were left out",
@@ -369,6 +376,17 @@ pub enum ReadError {
     Unsupported {
         /// The feature.
         feature: String,
+    },
+    /// Frames of which none can be used.
+    #[error("no frame is finite{}", match vertex {
+        Some(vertex) => format!(": vertex {vertex} is finite in none of the {frames}"),
+        None => format!(": all {frames} hold NaN or infinity"),
+    })]
+    NeverFinite {
+        /// How many there are.
+        frames: usize,
+        /// A vertex that is not finite in any of them.
+        vertex: Option<usize>,
     },
     /// Bones that make no skeleton.
     #[error(transparent)]

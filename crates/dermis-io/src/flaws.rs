@@ -1,7 +1,6 @@
 //! Flaws counted on the way, so that a thousand of one kind make one warning.
 
 use crate::contents::{Flaw, Warning};
-use std::collections::{HashMap, HashSet};
 
 /// Flaws met on the way, counted by kind.
 #[derive(Default)]
@@ -39,25 +38,18 @@ impl Flaws {
     }
 }
 
-/// Appends numbers to names that occur twice.
+/// Appends numbers to names that occur twice, and counts them.
 pub(crate) fn make_unique(names: &mut [String], flaws: &mut Flaws) {
-    let mut taken: HashSet<String> = HashSet::new();
-    let mut next: HashMap<String, u32> = HashMap::new();
-    for name in names {
-        if taken.contains(name) {
-            flaws.add(Flaw::DuplicateName, || name.clone());
-            let number = next.entry(name.clone()).or_insert(1);
-            loop {
-                *number += 1;
-                let candidate = format!("{name}_{number}");
-                if !taken.contains(&candidate) {
-                    *name = candidate;
-                    break;
-                }
-            }
-        }
-        taken.insert(name.clone());
+    for (_, name) in dermis_rig::make_unique(names, "_") {
+        flaws.add(Flaw::DuplicateName, || name);
     }
+}
+
+/// The same for the names of things.
+pub(crate) fn make_names_unique<T>(things: &mut [T], name: impl Fn(&mut T) -> &mut String, flaws: &mut Flaws) {
+    let mut names: Vec<String> = things.iter_mut().map(|thing| name(thing).clone()).collect();
+    make_unique(&mut names, flaws);
+    things.iter_mut().zip(names).for_each(|(thing, unique)| *name(thing) = unique);
 }
 
 /// A name cut to 200 characters, so that naming a thing a million times does not multiply the file.

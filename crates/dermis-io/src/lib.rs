@@ -52,6 +52,8 @@ pub mod part_file;
 #[cfg(feature = "formats")]
 pub mod point_cache;
 #[cfg(feature = "formats")]
+mod polygons;
+#[cfg(feature = "formats")]
 pub mod scene;
 pub mod share_file;
 #[cfg(feature = "formats")]

@@ -5,7 +5,7 @@
 //!
 //! Counts are 32-bit integers, everything else 32-bit floats. Neither format states axes or unit, so the caller does.
 
-use crate::surface;
+use crate::surface::{self, LeftOut};
 use crate::{Contents, Fill, Flaw, Format, ReadError, Record, Space, Warning, WriteError};
 use dermis_rig::glam::DVec3;
 use std::io::Write;
@@ -123,28 +123,29 @@ fn read_frames(
     space.check()?;
     let mut contents = Contents { name: name.into(), format, space: space.clone(), ..Contents::default() };
     let to_ours = space.to_ours();
-    let mut left_out = Vec::new();
+    let mut left_out = LeftOut::default();
     for ((label, time), frame) in labels.zip(data.chunks_exact(points * 12)) {
         let numbers: Vec<f64> = floats(frame, float).collect();
         let positions: Vec<DVec3> =
             numbers.as_chunks::<3>().0.iter().map(|p| to_ours.transform_point3(DVec3::from(*p))).collect();
         match positions.iter().all(|p| p.is_finite()) {
             true => {
+                left_out.keep();
                 let positions = Some(positions);
                 contents.records.push(Record { label, time, pose: None, positions, importance: 1.0, local: None });
             }
-            false => left_out.push(format!("frame {label}")),
+            false => left_out.leave(format!("frame {label}"), &positions),
         }
     }
-    contents.left_out.clone_from(&left_out);
-    surface::count(&mut contents.warnings, Flaw::NonFiniteFrame, left_out);
+    left_out.tell(&mut contents);
     Ok(contents)
 }
 
 /// Writes a PC2 file: frames from `start` on, one sample per frame.
 ///
 /// # Errors
-/// [`WriteError`]: no frame, frames of different size, more than 31 bits count, numbers not finite in 32 bits.
+/// [`WriteError`]: no frame, frames of different size, more than 31 bits count, numbers not finite in 32 bits, a first frame whose number 32 bits
+/// do not hold.
 pub fn write_pc2(frames: &[&[DVec3]], start: f64, space: &Space, out: &mut dyn Write) -> Result<(), WriteError> {
     stream_pc2(frames.len(), start, space, &mut held(frames), out)
 }
@@ -160,15 +161,21 @@ pub fn stream_pc2(
     fill: Fill<'_>,
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
-    let start = start as f32;
-    if !start.is_finite() {
+    /// From here on 32 bits leave whole numbers out.
+    const WHOLE: f64 = 16_777_216.0;
+    let stored = start as f32;
+    if !stored.is_finite() {
         return Err(WriteError::NotFinite { what: "the first frame's number".into() });
+    }
+    if start.abs() > WHOLE && f64::from(stored) != start {
+        let what = format!("{start} as the number of its first frame, which is {stored} in 32 bits");
+        return Err(WriteError::CannotHold { format: Format::Pc2, what });
     }
     let head = |samples: i32, points: i32| {
         let mut bytes = b"POINTCACHE2\0".to_vec();
         bytes.extend(1i32.to_le_bytes());
         bytes.extend(points.to_le_bytes());
-        bytes.extend(start.to_le_bytes());
+        bytes.extend(stored.to_le_bytes());
         bytes.extend(1f32.to_le_bytes());
         bytes.extend(samples.to_le_bytes());
         bytes
@@ -179,7 +186,7 @@ pub fn stream_pc2(
 /// Writes an MDD file: one frame per time, in seconds.
 ///
 /// # Errors
-/// As [`write_pc2`]; and if there is not one time per frame.
+/// As [`write_pc2`]; and if there is not one time per frame, or two times that ascend are one in 32 bits.
 pub fn write_mdd(frames: &[&[DVec3]], times: &[f64], space: &Space, out: &mut dyn Write) -> Result<(), WriteError> {
     if times.len() != frames.len() && frames.first().is_some_and(|first| !first.is_empty()) {
         let (found, expected) = (times.len(), frames.len());
@@ -195,6 +202,14 @@ pub fn write_mdd(frames: &[&[DVec3]], times: &[f64], space: &Space, out: &mut dy
 pub fn stream_mdd(times: &[f64], space: &Space, fill: Fill<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
     if let Some(frame) = times.iter().position(|time| !(*time as f32).is_finite()) {
         return Err(WriteError::NotFinite { what: format!("the time of frame {frame}") });
+    }
+    // Times that fall are no times, and stay; those that ascend must not become one.
+    let is_one = |two: &[f64]| two[0] < two[1] && two[0] as f32 >= two[1] as f32;
+    if times.windows(2).all(|two| two[0] < two[1])
+        && let Some(at) = times.windows(2).position(is_one)
+    {
+        let what = format!("times {:e} s and {:e} s, which are one in 32 bits", times[at], times[at + 1]);
+        return Err(WriteError::CannotHold { format: Format::Mdd, what });
     }
     let head = |count: i32, points: i32| {
         let mut bytes = count.to_be_bytes().to_vec();
@@ -335,6 +350,25 @@ mod tests {
         assert_eq!(why(&[&two, &one]), "frame 1 has 1 vertices, but 2 are expected");
         assert_eq!(why(&[&[DVec3::splat(1e300)]]), "vertex 0 of frame 0 is not finite in 32 bits");
         assert!(why(&[]).contains("nothing to write"));
+        let start = |start: f64| {
+            to_bytes(|out| write_pc2(&[&one], start, &space, out)).map(|bytes| read_pc2(&bytes, "a", &space))
+        };
+        assert_eq!(
+            start(16_777_217.0).unwrap_err().to_string(),
+            "a PC2 file cannot hold 16777217 as the number of its first frame, which is 16777216 in 32 bits"
+        );
+        assert_eq!(start(16_777_218.0).unwrap().unwrap().records[0].label, "16777218");
+        assert!(start(1e300).unwrap_err().to_string().contains("not finite"));
+        let times = |times: &[f64]| to_bytes(|out| write_mdd(&vec![&one[..]; times.len()], times, &space, out));
+        assert!(
+            times(&[0.0, 1e-300])
+                .unwrap_err()
+                .to_string()
+                .contains("times 0e0 s and 1e-300 s, which are one in 32 bits")
+        );
+        assert!(
+            times(&[1e6, 1e6 + 0.01]).is_err() && times(&[1e6, 1e6 + 0.1]).is_ok() && times(&[0.0, 0.0, 1.0]).is_ok()
+        );
         let why = to_bytes(|out| write_mdd(&[&two], &[], &space, out)).unwrap_err().to_string();
         assert_eq!(why, "the point cache has 0 times, but 1 are expected");
     }

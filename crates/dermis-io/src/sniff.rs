@@ -4,9 +4,9 @@ use crate::Format;
 
 /// The format of a file, by its first bytes, else by the ending of its name; `None` if neither is known.
 ///
-/// The bytes go first: a renamed bundle is still a bundle. OBJ, MDD and textual glTF have no telling first bytes.
+/// The bytes go first: a renamed bundle is still a bundle. OBJ, MDD, C3D and textual glTF have no telling first bytes.
 pub fn sniff(bytes: &[u8], file_name: &str) -> Option<Format> {
-    const BEGINNINGS: [(&[u8], Format); 8] = [
+    const BEGINNINGS: [(&[u8], Format); 9] = [
         (b"glTF", Format::Gltf),
         (b"PK\x03\x04", Format::Npz),
         (b"PK\x05\x06", Format::Npz), // an archive without members
@@ -14,6 +14,7 @@ pub fn sniff(bytes: &[u8], file_name: &str) -> Option<Format> {
         (b"Kaydara FBX Binary", Format::Fbx),
         (b"Ogawa", Format::Alembic),
         (b"HIERARCHY", Format::Bvh),
+        (b"PathFileType", Format::Markers),
         (b"\x89HDF\r\n\x1a\n", Format::Alembic), // the older container, which the reader refuses by name
     ];
     let known = BEGINNINGS.iter().find(|(beginning, _)| bytes.starts_with(beginning));
@@ -28,6 +29,7 @@ pub fn sniff(bytes: &[u8], file_name: &str) -> Option<Format> {
             "fbx" => Some(Format::Fbx),
             "abc" => Some(Format::Alembic),
             "bvh" => Some(Format::Bvh),
+            "c3d" | "trc" => Some(Format::Markers),
             "dermis" => Some(Format::Model),
             _ => None,
         }
@@ -49,6 +51,8 @@ mod tests {
         assert_eq!(sniff(b"Ogawa\xff", "walk"), Some(Format::Alembic));
         assert_eq!(sniff(b"HIERARCHY\nROOT hips", "walk"), Some(Format::Bvh));
         assert_eq!(sniff(b"\xef\xbb\xbfHIERARCHY", "walk.bvh"), Some(Format::Bvh));
+        assert_eq!(sniff(b"PathFileType\t4", "walk"), Some(Format::Markers));
+        assert_eq!(sniff(b"\x02\x50", "walk.C3D"), Some(Format::Markers));
         assert_eq!(sniff(b"{", "a.gltf"), Some(Format::Gltf));
         assert_eq!(sniff(b"", "readme.txt"), None);
         assert_eq!(sniff(b"", ""), None);

@@ -1,24 +1,8 @@
-//! What readers of polygon meshes share: fan triangulation, and the flaws of a surface.
+//! The flaws of a surface and of its frames, which readers of meshes count.
 
-use crate::{Flaw, Warning};
+use crate::{Contents, Flaw, ReadError, Warning};
+use dermis_rig::Mesh;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Mesh, Polygons};
-
-/// The fan triangulation: polygon (c₀ c₁ … cₙ) gives (c₀ c₁ c₂), (c₀ c₂ c₃), …
-///
-/// Corners beyond the list are ignored; [`Mesh::check`] reports counts that do not add up.
-pub(crate) fn fan(polygons: &Polygons) -> Vec<[u32; 3]> {
-    let mut triangles = Vec::with_capacity(polygons.indices.len());
-    let mut rest = polygons.indices.as_slice();
-    for &count in &polygons.counts {
-        let (corners, after) = rest.split_at(rest.len().min(count as usize));
-        if let [first, others @ ..] = corners {
-            triangles.extend(others.windows(2).map(|pair| [*first, pair[0], pair[1]]));
-        }
-        rest = after;
-    }
-    triangles
-}
 
 /// Triangles without area and vertices without a face, counted. The mesh must have passed [`Mesh::check`].
 pub(crate) fn flaws(mesh: &Mesh) -> Vec<Warning> {
@@ -39,6 +23,47 @@ pub(crate) fn flaws(mesh: &Mesh) -> Vec<Warning> {
     warnings
 }
 
+/// Frames that are not finite, and the vertices that are not in any of them.
+#[derive(Debug, Default)]
+pub(crate) struct LeftOut {
+    labels: Vec<String>,
+    /// Of the frames so far; `None` before the first.
+    never: Option<Vec<u32>>,
+}
+
+impl LeftOut {
+    /// A frame that is finite.
+    pub fn keep(&mut self) {
+        self.never = Some(Vec::new());
+    }
+
+    /// Leaves out a frame in which some of these positions, or something else, is not finite.
+    pub fn leave(&mut self, label: String, positions: &[DVec3]) {
+        self.labels.push(label);
+        let is_bad = |vertex: &u32| positions.get(*vertex as usize).is_some_and(|p| !p.is_finite());
+        match &mut self.never {
+            Some(never) => never.retain(is_bad),
+            None => self.never = Some((0..positions.len() as u32).filter(is_bad).collect()),
+        }
+    }
+
+    /// Tells the contents which frames were left out.
+    pub fn tell(self, contents: &mut Contents) {
+        contents.never_finite = self.first_never();
+        contents.left_out.clone_from(&self.labels);
+        count(&mut contents.warnings, Flaw::NonFiniteFrame, self.labels);
+    }
+
+    /// Why there is no frame.
+    pub fn error(&self) -> ReadError {
+        ReadError::NeverFinite { frames: self.labels.len(), vertex: self.first_never() }
+    }
+
+    fn first_never(&self) -> Option<usize> {
+        self.never.iter().flatten().next().map(|vertex| *vertex as usize)
+    }
+}
+
 /// Adds a warning for the elements of `found`, unless there are none.
 pub(crate) fn count(warnings: &mut Vec<Warning>, flaw: Flaw, found: impl IntoIterator<Item = String>) {
     let mut found = found.into_iter();
@@ -47,12 +72,15 @@ pub(crate) fn count(warnings: &mut Vec<Warning>, flaw: Flaw, found: impl IntoIte
     }
 }
 
-/// Whether the height over the longest side is below 1e-10 of that side: far below what 32-bit positions resolve, so it
-/// is a repeated corner or three corners on a line, not a sliver somebody modelled.
-fn has_no_area([a, b, c]: [DVec3; 3]) -> bool {
+/// A triangle has no area where its height over the longest side is below this part of that side: far below what 32-bit positions
+/// resolve, so it is a repeated corner or three corners on a line, not a sliver somebody modelled.
+pub(crate) const FLAT: f64 = 1e-10;
+
+/// Whether a triangle has no area.
+pub(crate) fn has_no_area([a, b, c]: [DVec3; 3]) -> bool {
     let (ab, bc, ca) = (b - a, c - b, a - c);
     let longest = ab.length_squared().max(bc.length_squared()).max(ca.length_squared());
-    ab.cross(ca).length() <= 1e-10 * longest
+    ab.cross(ca).length() <= FLAT * longest
 }
 
 #[cfg(test)]
@@ -60,10 +88,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pentagon_gives_three_triangles_and_short_lists_none() {
-        let polygons = Polygons { counts: vec![5, 3], indices: vec![4, 0, 1, 2, 3, 7, 8, 9] };
-        assert_eq!(fan(&polygons), [[4, 0, 1], [4, 1, 2], [4, 2, 3], [7, 8, 9]]);
-        assert_eq!(fan(&Polygons { counts: vec![u32::MAX, 3], indices: vec![1, 2] }), [[0u32; 3]; 0]);
+    fn the_vertex_that_is_never_finite_is_known() {
+        let frame = |bad: &[usize]| -> Vec<DVec3> {
+            (0..6).map(|v| if bad.contains(&v) { DVec3::NAN } else { DVec3::ONE }).collect()
+        };
+        for (frames, expected) in [
+            (vec![vec![1, 4], vec![2, 4], vec![4]], Some(4)),
+            (vec![vec![0, 5], vec![5, 0]], Some(0)),
+            (vec![vec![1], vec![2]], None),
+            (vec![vec![1], vec![], vec![1]], None),
+            (vec![vec![], vec![1]], None),
+        ] {
+            let mut left_out = LeftOut::default();
+            for bad in &frames {
+                if bad.is_empty() { left_out.keep() } else { left_out.leave(String::new(), &frame(bad)) }
+            }
+            let kept = frames.iter().filter(|bad| bad.is_empty()).count();
+            let mut contents = Contents::default();
+            left_out.tell(&mut contents);
+            assert_eq!((contents.never_finite, contents.left_out.len()), (expected, frames.len() - kept), "{frames:?}");
+        }
     }
 
     #[test]

@@ -74,18 +74,6 @@ pub enum WriteError {
         /// The sum.
         sum: f64,
     },
-    /// A transform that translation, rotation and scale cannot express.
-    #[error(
-        "bone \"{bone}\" is sheared in {place}: {deviation:.1e} of its local matrix is no rotation and scale, and glTF animates nothing else"
-    )]
-    Shear {
-        /// The bone.
-        bone: String,
-        /// At rest, or clip and frame.
-        place: String,
-        /// The part of the local matrix that is lost.
-        deviation: f64,
-    },
     /// A parent squeezed flat, so that its children have no local transform.
     #[error("bone \"{bone}\" has a singular matrix in {place}, so its children have no local transform")]
     Singular {
@@ -95,7 +83,7 @@ pub enum WriteError {
         place: String,
     },
     /// Key times that do not ascend.
-    #[error("clip \"{clip}\": time {at} is not after the one before it, or negative")]
+    #[error("clip \"{clip}\": time {at} is not after the one before it once it is stored in 32 bits, or negative")]
     Times {
         /// The clip.
         clip: String,

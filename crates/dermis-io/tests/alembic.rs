@@ -144,6 +144,21 @@ fn what_is_not_supported_is_named() {
     assert!(why(&Archive { objects: vec![short], samplings: vec![] }).contains("8 corners"));
 }
 
+/// A concave face is split within its outline, and the rest of the mesh as it was.
+#[test]
+fn concave_faces_are_split_within_their_outline() {
+    let dart = vec![[2.0, -1.0, 0.0], [0.5, 0.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 0.0]];
+    let objects = vec![mesh("dart", &[4], &[0, 3, 2, 1], 0, &[dart])];
+    let found = read(&Archive { objects, samplings: vec![] }).unwrap().mesh.unwrap();
+    let area = |[a, b, c]: [u32; 3]| {
+        let [a, b, c] = [a, b, c].map(|corner| found.positions[corner as usize]);
+        (b - a).cross(c - a).z / 2.0
+    };
+    let areas: Vec<f64> = found.triangles.iter().map(|corners| area(*corners)).collect();
+    // The half above the axis and the half below it: half of 0.5 by 1 each.
+    assert_eq!(areas, [0.25, 0.25], "{:?}", found.triangles);
+}
+
 #[test]
 fn frames_that_are_not_finite_are_left_out() {
     let frames = [square(0.0), square(f32::NAN), square(1.0)];
@@ -151,6 +166,39 @@ fn frames_that_are_not_finite_are_left_out() {
     let contents = read(&Archive { objects, samplings: at_24() }).unwrap();
     assert_eq!(contents.records.len(), 2);
     assert!(contents.warnings.iter().any(|w| w.flaw == Flaw::NonFiniteFrame && w.count == 1));
+    assert_eq!((contents.left_out, contents.never_finite), (vec!["frame 1".to_owned()], None));
+    let mut frames = [square(0.0), square(f32::NAN), square(1.0)];
+    frames.iter_mut().for_each(|frame| frame[3][1] = f32::INFINITY);
+    let objects = vec![mesh("m", &COUNTS, &CORNERS, 1, &frames)];
+    let contents = read(&Archive { objects, samplings: at_24() }).unwrap();
+    assert_eq!((contents.records.len(), contents.mesh, contents.never_finite), (0, None, Some(3)));
+}
+
+/// What programs write of an object that they hide: all its properties, and no sample of any. The other objects are read, at whatever
+/// place of the file it stands, and it is named.
+#[test]
+fn a_mesh_without_samples_is_left_out_and_named() {
+    let plate = || mesh("plate", &COUNTS, &CORNERS, 1, &[0.0, 1.0].map(square));
+    let hidden =
+        |name: &str| transform("above", true, &[1], 0, &[vec![1.0, 0.0, 0.0]], mesh(name, &COUNTS, &CORNERS, 1, &[]));
+    for (objects, names) in [
+        (vec![hidden("one"), plate()], vec!["one"]),
+        (vec![plate(), hidden("one")], vec!["one"]),
+        (vec![hidden("one"), plate(), mesh("two", &[], &[], 0, &[])], vec!["one", "two"]),
+    ] {
+        let contents = read(&Archive { objects, samplings: at_24() }).unwrap();
+        assert_eq!((contents.records.len(), contents.mesh.as_ref().unwrap().positions.len()), (2, 5));
+        let expected: Vec<String> = names.iter().map(|name| format!("mesh \"{name}\" without samples")).collect();
+        assert_eq!(contents.unread, expected);
+        assert!(contents.warnings.iter().all(|w| w.flaw != Flaw::Joined), "{:?}", contents.warnings);
+    }
+    let alone = why(&Archive { objects: vec![hidden("one")], samplings: at_24() });
+    assert!(alone.contains("\"one\"") && alone.contains("hidden") && !alone.contains("damaged"), "{alone}");
+    // A property of another kind is damage all the same.
+    let mut wrong = plate();
+    let dermis_testkit::ogawa::Property::Compound(_, properties) = &mut wrong.properties[0] else { unreachable!() };
+    properties.remove(0);
+    assert!(why(&Archive { objects: vec![wrong], samplings: at_24() }).contains("no property \"P\""));
 }
 
 /// An archive whose top object is the group at the offset that `make` returns.

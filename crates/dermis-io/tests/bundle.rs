@@ -2,7 +2,7 @@
 
 mod archive;
 
-use archive::{Npy, bundle, floats, integers, replace, texts, tiny_rig};
+use archive::{Npy, bundle, floats, integers, replace, streamed, texts, tiny_rig};
 use dermis_io::npz::{self, StoredFloat};
 use dermis_io::to_bytes;
 use dermis_io::{Contents, ReadError, Record, Space, UpAxis, WriteError};
@@ -123,6 +123,128 @@ fn any_subset_is_a_bundle() {
     let nothing: Vec<_> = tiny_rig().into_iter().filter(|(key, _)| *key == "extra").collect();
     let why = npz::read(&bundle(&nothing), "a").unwrap_err().to_string();
     assert_eq!(why, "not an NPZ bundle file: it holds none of a bundle's arrays, but 1 others (extra)");
+}
+
+/// Faces of four columns: quads, the concave one split within its outline; −1 or a repeated corner at the end makes a triangle.
+#[test]
+fn faces_of_four_columns_are_quads() {
+    let dart = [2.0, -1.0, 0.0, 0.5, 0.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0, 0.0, 9.0, 0.0, 0.0];
+    let listed = [0, 1, 2, 3, 1, 4, 2, -1, 2, 4, 3, 3];
+    let unsigned =
+        |size: usize| -> Vec<u8> { listed.iter().flat_map(|v: &i64| v.to_le_bytes()[..size].to_vec()).collect() };
+    let mut kinds = vec![integers(&listed, &[3, 4])];
+    kinds.extend([1, 2, 4, 8].map(|size| Npy { descr: format!("<u{size}"), shape: vec![3, 4], data: unsigned(size) }));
+    for faces in kinds {
+        let kind = faces.descr.clone();
+        let mesh = read(&[("rest_vertices", floats(&dart, &[5, 3])), ("faces", faces)]).mesh.unwrap();
+        let polygons = Polygons { counts: vec![4, 3, 3], indices: vec![0, 1, 2, 3, 1, 4, 2, 2, 4, 3] };
+        assert_eq!(mesh.polygons, Some(polygons), "{kind}");
+        assert_eq!(mesh.triangles[2..], [[1, 4, 2], [2, 4, 3]]);
+        let area = |[a, b, c]: [u32; 3]| {
+            let [a, b, c] = [a, b, c].map(|corner| mesh.positions[corner as usize]);
+            (b - a).cross(c - a).z / 2.0
+        };
+        assert_eq!(mesh.triangles[..2].iter().map(|t| area(*t)).collect::<Vec<_>>(), [0.25, 0.25], "{kind}");
+        // Written and read again it is the same.
+        let again =
+            npz::read(&bytes_of(&Contents { mesh: Some(mesh.clone()), ..Contents::default() }), "b").unwrap().mesh;
+        assert_eq!(again, Some(mesh), "{kind}");
+    }
+}
+
+fn bytes_of(contents: &Contents) -> Vec<u8> {
+    to_bytes(|out| npz::write(contents, StoredFloat::Double, out)).unwrap()
+}
+
+/// −1 as an unsigned number has it, in every width.
+#[test]
+fn a_root_may_be_stored_without_a_sign() {
+    for size in [1usize, 2, 4, 8] {
+        for big in [false, true] {
+            let word = |value: u64| -> Vec<u8> {
+                if big { value.to_be_bytes()[8 - size..].to_vec() } else { value.to_le_bytes()[..size].to_vec() }
+            };
+            let mut arrays = tiny_rig();
+            let descr = format!("{}u{size}", if big { ">" } else { "<" });
+            replace(
+                &mut arrays,
+                "bone_parents",
+                Npy { descr, shape: vec![2], data: [word(u64::MAX), word(0)].concat() },
+            );
+            let skeleton = read(&arrays).skeleton.unwrap();
+            assert_eq!(skeleton.parents().to_vec(), [None, Some(BoneIndex::new(0))], "{size} {big}");
+        }
+    }
+    // Any other number that names no bone is still a mistake.
+    let mut arrays = tiny_rig();
+    replace(&mut arrays, "bone_parents", Npy { descr: "|u1".into(), shape: vec![2], data: vec![255, 254] });
+    let why = npz::read(&bundle(&arrays), "a").unwrap_err().to_string();
+    assert!(why.contains("names parent 254, but there are 2 bones"), "{why}");
+}
+
+/// Arrays of 16 bits: whatever has a place in them is exact, also in slices.
+#[test]
+fn halves_are_numbers_like_others() {
+    let halves = |array: &Npy| {
+        let half = |x: f64| -> u16 {
+            let bits = (x as f32).to_bits();
+            if x == 0.0 { 0 } else { (bits >> 16 & 0x8000 | (bits >> 13 & 0x3ffff) - (112 << 10)) as u16 }
+        };
+        Npy {
+            descr: "<f2".into(),
+            shape: array.shape.clone(),
+            data: array.floats().iter().flat_map(|x| half(*x).to_le_bytes()).collect(),
+        }
+    };
+    let whole = read(&tiny_rig());
+    let mut arrays = tiny_rig();
+    for key in
+        ["rest_vertices", "bind_matrices", "vertices", "lbs_weights", "influence_maps", "pose_weights", "frame_times"]
+    {
+        let array = arrays.iter().find(|(k, _)| *k == key).unwrap().1.clone();
+        replace(&mut arrays, key, halves(&array));
+    }
+    let found = read(&arrays);
+    assert_eq!((&found.mesh, &found.skeleton, &found.records), (&whole.mesh, &whole.skeleton, &whole.records));
+    assert_eq!((&found.weights, &found.influence_maps), (&whole.weights, &whole.influence_maps));
+    assert_eq!(streamed(&bundle(&arrays)).unwrap().records, whole.records);
+}
+
+/// A vertex that is finite in no frame is known, and so that there is none.
+#[test]
+fn the_vertex_that_is_never_finite_is_named() {
+    for (bad, expected) in [([5, 12 + 3], Some(1)), ([5, 12 + 6], None)] {
+        let mut arrays = tiny_rig();
+        let mut vertices = arrays.iter().find(|(key, _)| *key == "vertices").unwrap().1.floats();
+        bad.iter().for_each(|at| vertices[*at] = f64::NAN);
+        replace(&mut arrays, "vertices", floats(&vertices, &[2, 4, 3]));
+        for contents in [read(&arrays), streamed(&bundle(&arrays)).unwrap()] {
+            assert_eq!((contents.records.len(), contents.left_out.len()), (0, 2));
+            assert_eq!(contents.never_finite, expected);
+        }
+    }
+}
+
+/// Times and rates that 32 bits would make one, or nothing, are stored in 64.
+#[test]
+fn times_that_ascend_stay_apart() {
+    let record = |time: f64| Record {
+        label: String::new(),
+        time: Some(time),
+        pose: None,
+        positions: Some(vec![DVec3::ONE]),
+        importance: 1.0,
+        local: None,
+    };
+    for (times, rate) in [([1e6, 1e6 + 0.01], 100.0), ([0.0, 1e-300], 1e300), ([0.0, 1e300], 1e-300), ([0.0, 0.5], 2.0)]
+    {
+        let contents =
+            Contents { records: times.map(record).to_vec(), frames_per_second: Some(rate), ..Contents::default() };
+        let bytes = to_bytes(|out| npz::write(&contents, StoredFloat::Single, out)).unwrap();
+        let again = npz::read(&bytes, "a").unwrap();
+        assert_eq!(again.records.iter().map(|r| r.time.unwrap()).collect::<Vec<_>>(), times);
+        assert_eq!(again.frames_per_second, Some(rate));
+    }
 }
 
 /// The tiny rig, in which two poses have two channels.
@@ -266,7 +388,7 @@ fn flaws_are_mended_and_counted() {
         [
             "1: counts disagree with the data (first: 3 triangles in \"faces\", 2 by \"face_counts\")",
             "1: triangles have no area (first: triangle 0, [0, 1, 1])",
-            "1: bones shared a name and were renamed (first: arm)",
+            "1: bones, clips, shapes or markers shared a name and were renamed (first: arm)",
             "1: weights did not sum to one and were scaled (first: vertex 0, sum 0.997)",
             "1: negative weights were set to zero (first: vertex 1, sum 1)",
             "1: vertices without weights were bound to the first bone (first: vertex 2, sum 0)",

@@ -185,6 +185,23 @@ fn object(parent: i32, kind: &str, curve: &str) -> String {
     ])
 }
 
+/// A concave polygon is split within its outline, whichever corner comes first.
+#[test]
+fn concave_polygons_are_split_within_their_outline() {
+    for (corners, name) in [("0,1,2,-4", "from a tip"), ("1,2,3,-1", "from the notch")] {
+        let text = object(0, "Mesh", "C: \"OP\",62,25,")
+            .replace("a: 0,0,0,1,0,0,1,1,0,0,1,0 }", "a: 2,-1,0,0.5,0,0,2,1,0,0,0,0 }")
+            .replace("*4 { a: 0,1,2,-4 }", &format!("*4 {{ a: {corners} }}"));
+        let mesh = read(&text).mesh.unwrap();
+        let dart = mesh.triangles.iter().filter(|corners| corners.iter().all(|corner| *corner >= 10));
+        let area = |corners: &[u32; 3]| {
+            let [a, b, c] = corners.map(|corner| mesh.positions[corner as usize]);
+            (b - a).cross(c - a).z / 2.0
+        };
+        assert_eq!(dart.map(area).collect::<Vec<_>>(), [0.25, 0.25], "{name}");
+    }
+}
+
 /// Takes of two objects: one that moves by itself is a bone of its own, in the scene or on a bone; what moves and is no mesh
 /// is named.
 #[test]

@@ -5,12 +5,12 @@ mod handmade;
 
 use character::character;
 use dermis_io::WriteError;
-use dermis_io::gltf::{GlbScene, read, write_glb};
+use dermis_io::gltf::{GlbClip, GlbScene, read, write_glb};
 use dermis_io::to_bytes;
 use dermis_io::{Contents, Flaw, ReadError};
 use dermis_rig::glam::{DAffine3, DMat4, DQuat, DVec3};
 use dermis_rig::mesh::RenderPart;
-use dermis_rig::{BoneIndex, WorldPose};
+use dermis_rig::{BoneIndex, Skeleton, WorldPose};
 use handmade::{Made, alone, bone, count};
 use serde_json::{Value, json};
 
@@ -86,12 +86,13 @@ fn a_bone_turns_at_constant_speed_between_frames() {
 #[test]
 fn what_gltf_cannot_say_is_refused() {
     let mut made = character(2);
-    made.clips[0].poses[3].bones[BoneIndex::new(1)].matrix3.y_axis += DVec3::X * 0.2;
-    let shear = to_bytes(|out| write_glb(&made.scene(), out));
+    made.clips[0].poses[3].bones[BoneIndex::new(0)].matrix3.y_axis = DVec3::ZERO;
+    let flat = to_bytes(|out| write_glb(&made.scene(), out));
     assert!(
-        matches!(&shear, Err(WriteError::Shear { bone, deviation, .. }) if bone == "bone1" && *deviation > 0.01),
-        "{shear:?}"
+        matches!(&flat, Err(WriteError::Singular { bone, place }) if bone == "bone0" && place == "clip \"bend\", frame 3"),
+        "{flat:?}"
     );
+    assert_eq!(made.scene().refusal(&made.clips[0]), flat.err());
 
     let mut made = character(2);
     made.clips[0].times[2] = 0.0;
@@ -105,6 +106,45 @@ fn what_gltf_cannot_say_is_refused() {
     let mut made = character(2);
     made.mesh.positions[3].y = f64::NAN;
     assert!(matches!(to_bytes(|out| write_glb(&made.scene(), out)), Err(WriteError::Mesh(_))));
+}
+
+/// A bone that shears is two nodes: every frame is exact, bones keep their numbers, and those below it are where they were.
+#[test]
+fn a_bone_that_shears_in_one_frame_is_exact_in_all() {
+    let mut made = character(3);
+    for bone in 1..3 {
+        let bone = &mut made.clips[0].poses[3].bones[BoneIndex::new(bone)];
+        bone.matrix3.y_axis += DVec3::new(0.2, 0.05, -0.1);
+    }
+    let bytes = made.glb();
+    let found = alone(&bytes).unwrap();
+    assert_eq!(found.skeleton.as_ref().unwrap().names(), made.skeleton.names());
+    for (at, time) in made.clips[0].times.iter().enumerate() {
+        let pose = (found.clips[0].sample)(*time).pose;
+        for bone in made.skeleton.bones() {
+            let told = made.clips[0].poses[at].bones[bone];
+            assert!(pose.bones[bone].abs_diff_eq(told, 2.0 * FLOAT), "{at} {bone:?}: {} {told}", pose.bones[bone]);
+        }
+    }
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    assert!(text.contains("\"bone1_stretch\"") && !text.contains("\"bone0_stretch\""));
+}
+
+/// Names of bones, clips and morph targets that occur twice get numbers which nothing else has.
+#[test]
+fn no_name_is_written_twice() {
+    let mut made = character(2);
+    let clip = made.clips[0].clone();
+    made.clips = ["walk_2", "walk", "walk"].map(|name| GlbClip { name: name.into(), ..clip.clone() }).to_vec();
+    made.morphs.iter_mut().for_each(|morph| morph.name = "smile".into());
+    let skeleton =
+        Skeleton::new(vec!["arm".into(); 2], made.skeleton.parents().to_vec(), made.skeleton.bind().to_vec()).unwrap();
+    let scene = GlbScene { skeleton: Some(&skeleton), ..made.scene() };
+    let found = alone(&to_bytes(|out| write_glb(&scene, out)).unwrap()).unwrap();
+    assert_eq!(found.clips.iter().map(|clip| clip.name.as_str()).collect::<Vec<_>>(), ["walk_2", "walk", "walk_3"]);
+    assert_eq!(found.morphs.iter().map(|morph| morph.name.as_str()).collect::<Vec<_>>(), ["smile", "smile_2"]);
+    assert_eq!(found.skeleton.unwrap().names().to_vec(), ["arm", "arm_2"]);
+    assert!(found.warnings.iter().all(|w| w.flaw != Flaw::DuplicateName), "{:?}", found.warnings);
 }
 
 #[test]

@@ -150,9 +150,33 @@ fn nodes_above_and_between_bones_stay_within_the_tolerance() {
     let back = [turned(DVec3::X, 0.0), turned(DVec3::X, 120.0)].concat();
     let spline = spline();
     let steps = [0.0, 1.0, 0.0, 0.0, 1.0, 0.7, 0.3, 1.0, 0.0];
-    let cases: [(&str, Vec<Channel<'_>>); 4] = [
+    let (plain, uneven) = (json!({}), json!({ "scale": [1, 2, 0.5] }));
+    let mirrored = json!({ "scale": [-1, 1.5, 0.5], "rotation": turned(DVec3::new(0.3, 1.0, 0.2), 50.0) });
+    let cases: [(&str, &Value, Vec<Channel<'_>>); 7] = [
+        (
+            "a bone that shears",
+            &uneven,
+            vec![
+                (1, "rotation", "LINEAR", 4, &[0.0, 0.5, 1.0], &half),
+                (3, "rotation", "LINEAR", 4, &[0.0, 1.0], &back),
+            ],
+        ),
+        (
+            "a bone that shears between its keys, below a mirror",
+            &mirrored,
+            vec![(1, "rotation", "CUBICSPLINE", 4, &[0.0, 0.25, 1.0], &spline)],
+        ),
+        (
+            "a bone that shears below a scale that moves",
+            &plain,
+            vec![
+                (0, "scale", "LINEAR", 3, &[0.0, 1.0], &[1.0, 1.0, 1.0, 0.5, 2.0, 1.5]),
+                (1, "rotation", "LINEAR", 4, &[0.0, 0.5, 1.0], &half),
+            ],
+        ),
         (
             "above",
+            &plain,
             vec![
                 (0, "rotation", "LINEAR", 4, &[0.0, 0.5, 1.0], &half),
                 (1, "rotation", "LINEAR", 4, &[0.0, 1.0], &back),
@@ -160,6 +184,7 @@ fn nodes_above_and_between_bones_stay_within_the_tolerance() {
         ),
         (
             "between",
+            &plain,
             vec![
                 (2, "rotation", "LINEAR", 4, &[0.0, 1.0], &back),
                 (3, "rotation", "LINEAR", 4, &[0.0, 0.5, 1.0], &half),
@@ -167,6 +192,7 @@ fn nodes_above_and_between_bones_stay_within_the_tolerance() {
         ),
         (
             "a spline between",
+            &plain,
             vec![
                 (2, "rotation", "CUBICSPLINE", 4, &[0.0, 0.25, 1.0], &spline),
                 (1, "rotation", "STEP", 4, &[0.0, 1.0], &back),
@@ -174,14 +200,15 @@ fn nodes_above_and_between_bones_stay_within_the_tolerance() {
         ),
         (
             "steps between",
+            &plain,
             vec![
                 (2, "translation", "STEP", 3, &[0.0, 0.3, 0.8], &steps),
                 (1, "rotation", "LINEAR", 4, &[0.0, 1.0], &back),
             ],
         ),
     ];
-    for (what, channels) in cases {
-        let found = figure(json!({}), &channels);
+    for (what, above, channels) in cases {
+        let found = figure(above.clone(), &channels);
         let (made, off, frames) = again(&found, 1e-3);
         let worst = apart(&found, &made);
         assert!(off <= 1e-3 && worst < 1.5e-3 && frames < 300, "{what}: {worst}, said {off}, {frames} frames");

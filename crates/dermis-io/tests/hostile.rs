@@ -258,8 +258,12 @@ fn bundles_that_contradict_themselves_say_where() {
         (vec![("faces", integers(&[0, 1, -1], &[1, 3]))], "array \"faces\": entry 0 names vertex -1"),
         (vec![("faces", floats(&[0.0, 1.0, 2.0], &[1, 3]))], "array \"faces\" holds no integers"),
         (
-            vec![("faces", integers(&[0, 1, 2, 3], &[1, 4]))],
-            "array \"faces\" has shape (1, 4), but (any, 3) is expected",
+            vec![("faces", integers(&[0, 1, 2, 3, 0], &[1, 5]))],
+            "array \"faces\" has shape (1, 5), but (any, 3) or (any, 4) is expected",
+        ),
+        (
+            vec![("faces", integers(&[0, 1, 2, 9], &[1, 4]))],
+            "array \"faces\": entry 0 names vertex 9, but there are 4 vertices",
         ),
         // Skeletons.
         (vec![("bone_parents", integers(&[1, 0], &[2]))], "is its own ancestor"),

@@ -104,7 +104,7 @@ fn c3d(machine: Machine, is_float: bool) -> Vec<u8> {
 }
 
 fn check(take: &MarkerTake, rate: f64, up: UpAxis) {
-    assert_eq!(take.names, NAMES);
+    assert_eq!((&take.names[..], take.up), (&NAMES.map(String::from)[..], up));
     assert!((take.rate - rate).abs() < 1e-9 && take.frames.len() == 4, "{take:?}");
     for (frame, places) in take.frames.iter().enumerate() {
         for (marker, found) in places.iter().enumerate() {
@@ -177,6 +177,32 @@ fn trc_is_read_and_its_mistakes_are_named() {
     assert!(why("\n1\t", "\none\t").contains("line 7: it begins with no frame and time"));
     let more = read(trc().replace("60\t4\t3", "60\t9\t3").as_bytes(), &TakeSpace::default()).unwrap();
     assert_eq!(more.warnings[0].flaw, Flaw::CountMismatch);
+}
+
+/// Columns parted by spaces are read where every row has all of them; a missing marker would shift the others, and is refused with the reason.
+#[test]
+fn trc_of_spaces_is_read_where_nothing_is_missing() {
+    let rows: Vec<_> = [0, 1, 3].map(|frame| (frame, frame as f64, format!("{:.4}", frame as f64 / 60.0))).to_vec();
+    let tabs = trc_of(&rows);
+    let expected = read(tabs.as_bytes(), &TakeSpace::default()).unwrap();
+    assert_eq!(expected.names, NAMES);
+    for blank in [" ", "   "] {
+        assert_eq!(read(tabs.replace('\t', blank).as_bytes(), &TakeSpace::default()).unwrap(), expected, "{blank:?}");
+    }
+    // A header of tabs above rows of spaces, and the other way round.
+    let (head, body) = tabs.split_at(tabs.find("\n\n").unwrap());
+    for mixed in [format!("{head}{}", body.replace('\t', " ")), format!("{}{body}", head.replace('\t', "  "))] {
+        assert_eq!(read(mixed.as_bytes(), &TakeSpace::default()).unwrap(), expected);
+    }
+    let why = |text: &str| read(text.replace('\t', " ").as_bytes(), &TakeSpace::default()).unwrap_err().to_string();
+    // In frame 2 a marker was not seen.
+    let gap = trc_of(&[(0, 0.0, "0".into()), (2, 1.0, "0.01667".into())]);
+    let said = why(&gap);
+    for part in ["line 8", "there are 8", "3 markers (NumMarkers: 3) need 11", "not tabs"] {
+        assert!(said.contains(part), "{said}");
+    }
+    // A name of two words counts as two: the header says how many markers there are.
+    assert!(why(&tabs.replace("LKNE", "LEFT KNEE")).contains("4 markers (NumMarkers: 3) need 14"));
 }
 
 /// What the numbers and times of rows say against the header's 60 per second, by hand: rate, frame of each place, flaws.

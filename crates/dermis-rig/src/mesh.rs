@@ -14,7 +14,7 @@ pub struct Mesh {
     pub positions: Vec<DVec3>,
     /// Triangles, counter-clockwise seen from outside.
     pub triangles: Vec<[u32; 3]>,
-    /// The polygons as authored, if the file had any; `triangles` is their fan triangulation.
+    /// The polygons as authored, if the file had any, in the order of `triangles`: a polygon of n corners is n − 2 of them.
     pub polygons: Option<Polygons>,
     /// One colour per vertex, if the file had any (influence maps can be painted with them).
     pub colors: Option<Vec<Vec4>>,

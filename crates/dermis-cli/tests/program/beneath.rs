@@ -53,7 +53,7 @@ fn what_cannot_lie_beneath_is_refused() {
             &["over a model", "sums"],
         ),
         ("fit other.npz --examples other.npz --base under.dermis -o x.dermis", &["74 vertices", "has 90"]),
-        ("fit train.npz --examples train.npz --base nothing.dermis -o x.dermis", &["nothing.dermis", "No such file"]),
+        ("fit train.npz --examples train.npz --base nothing.dermis -o x.dermis", &["nothing.dermis", "no such file"]),
     ] {
         desk.bad(line, says);
         assert!(!desk.names(".").contains(&"x.dermis".into()), "{line}");

@@ -87,6 +87,15 @@ fn several_motions_become_several_clips_and_mistakes_are_refused() {
     let contents = gltf::read(&desk.bytes("two.glb"), "two", &|_, _| unreachable!()).unwrap();
     assert_eq!(contents.clips.iter().map(|c| c.key_times.len()).collect::<Vec<_>>(), [7, 14]);
     assert!(contents.weights.unwrap().rows().all(|row| row.len() <= 2));
+    // Clips are called as their files, and a number makes no name that another one has.
+    for folder in ["a", "b"] {
+        desk.put(&format!("{folder}/walk.npz"), desk.bytes("motion.npz"));
+    }
+    desk.put("walk 2.npz", desk.bytes("motion.npz"));
+    let line = "export bones j.dermis --influences 2 -o walks.glb --motion";
+    assert_eq!(desk.run_with(line, &["walk 2.npz", "a/walk.npz", "b/walk.npz"]).code, 0);
+    let contents = gltf::read(&desk.bytes("walks.glb"), "walks", &|_, _| unreachable!()).unwrap();
+    assert_eq!(contents.clips.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["walk 2", "walk", "walk 3"]);
     // Helpers without a table have no motion in poses held out.
     let run = desk.good("export bones j.dermis --motion motion.npz --helpers 1 --hold-out test.npz -o h.glb");
     assert!(run.out.contains("warning: helpers that nothing drives"), "{}", run.out);

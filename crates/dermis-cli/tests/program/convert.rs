@@ -4,7 +4,9 @@ use crate::tube::{Flesh, Tube};
 use crate::{Desk, exists, keys, number};
 use dermis_testkit::fbx::Fbx;
 use dermis_testkit::ogawa::{Archive, mesh};
-use dermis_workflow::io::{Contents, Space, alembic, fbx, gltf, npz, point_cache};
+use dermis_workflow::io::{
+    Contents, Curve, CurveOf, Interpolation, Space, alembic, fbx, gltf, npz, point_cache, to_bytes,
+};
 use dermis_workflow::rig::glam::{DAffine3, DVec3};
 use dermis_workflow::rig::{BoneIndex, Mesh};
 
@@ -309,4 +311,63 @@ fn what_cannot_be_converted_is_refused_with_a_remedy() {
     for what in ["left out: the skeleton", "left out: skinning weights", "left out: the mesh"] {
         assert!(run.out.contains(what), "{what}: {}", run.out);
     }
+}
+
+/// A clip that scales a bone to nothing leaves those below it without a place of their own: it is left out and named, but where it is the
+/// one that is asked for. Clips and shapes that share a name are numbered.
+#[test]
+fn one_clip_that_cannot_be_written_loses_no_other() {
+    let (desk, tube) = (Desk::new(), Tube::new(5, 5, 0.4, Flesh::Weights));
+    let good = tube.clip(vec![]);
+    let scales = Curve {
+        of: CurveOf::Scale(BoneIndex::new(0)),
+        interpolation: Interpolation::Linear,
+        times: vec![0.0, 1.0],
+        values: vec![1.0, 1.0, 1.0, 0.0, 0.0, 0.0],
+    };
+    let vanish = gltf::GlbClip { name: "vanish".into(), curves: vec![scales], ..good.clone() };
+    let mut bytes = tube.scene(&[], &[good.clone(), vanish, gltf::GlbClip { name: "bend_".into(), ..good }]);
+    // Names are the same again, as other programs write them.
+    let at = bytes.windows(7).position(|word| word == b"\"bend_\"").unwrap();
+    bytes[at..at + 7].copy_from_slice(b"\"bends\"");
+    desk.put("tube.glb", bytes);
+    let run = desk.good("convert tube.glb -o some.glb");
+    assert!(run.out.contains("left out: clip \"vanish\": bone") && run.out.contains("singular"), "{}", run.out);
+    assert!(run.err.contains("shared a name and were renamed (first: bends)"), "{}", run.err);
+    let names = |name: &str| glb(&desk, name).clips.iter().map(|clip| clip.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names("some.glb"), ["bends", "bends_2"]);
+    desk.bad("convert tube.glb#vanish -o none.glb", &["clip \"vanish\"", "singular"]);
+    desk.good("convert tube.glb#bends_2 -o one.glb");
+    assert_eq!(names("one.glb"), ["bends_2"]);
+
+    let mut shapes = npz::read(&tube.sequence(), "shapes").unwrap();
+    for (record, label) in shapes.records.iter_mut().zip(["rest", "smile_2", "smile", "smile", "smile"]) {
+        record.label = label.into();
+    }
+    desk.put("named.npz", to_bytes(|out| npz::write(&shapes, npz::StoredFloat::Double, out)).unwrap());
+    let said = desk.good("convert named.npz -o named.glb").out;
+    assert!(said.contains("2 names of shapes that occurred twice"), "{said}");
+    let targets: Vec<String> = glb(&desk, "named.glb").morphs.iter().map(|morph| morph.name.clone()).collect();
+    assert_eq!(targets, ["smile_2", "smile", "smile_3", "smile_4"]);
+}
+
+/// No reader takes frames a billionth of a nanosecond apart.
+#[test]
+fn a_rate_that_no_reader_takes_is_refused() {
+    let (desk, tube) = (Desk::new(), Tube::new(5, 4, 0.0, Flesh::Weights));
+    let mut motion = npz::read(&tube.motion(), "motion").unwrap();
+    for (rate, written) in [(1e300, false), (1e10, false), (30.0, true), (1e-9, false)] {
+        motion.records.iter_mut().enumerate().for_each(|(at, record)| record.time = Some(at as f64 / rate));
+        motion.frames_per_second = Some(rate);
+        desk.put("motion.npz", to_bytes(|out| npz::write(&motion, npz::StoredFloat::Double, out)).unwrap());
+        match written {
+            true => {
+                desk.good("convert motion.npz -o motion.bvh --force");
+                let back = &desk.json("inspect motion.bvh --json")[0];
+                assert!((number(back, "frames_per_second") - rate).abs() < 1e-6 * rate);
+            }
+            false => desk.bad("convert motion.npz -o motion.bvh --force", &["s apart", "1e-9 s to 1e6 s", "--fps"]),
+        }
+    }
+    desk.bad("convert motion.npz -o motion.bvh --force --fps 1e300", &["--fps 1e300", "between 1e-6 and 1e9"]);
 }

@@ -580,7 +580,8 @@ fn weights_are_fitted_stored_and_exported() {
     }
     // Read back from its own file, and as a rig of its own.
     assert_eq!(desk.json("eval m.dermis --examples a.npz --json")["error"], all["error"]);
-    desk.good("export shapes m.dermis -o m.glb");
+    let said = desk.good("export shapes m.dermis -o m.glb").out;
+    assert!(said.contains("is the plain rig, with its mesh, skeleton and skin weights, and no clip"), "{said}");
     let from_export = desk.json("fit m.glb --examples a.npz --method own-weights --folds 0 --json");
     assert!(number(&from_export, "train.rms") < 10.0 * rounding(&tube));
 

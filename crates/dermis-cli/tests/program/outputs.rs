@@ -230,7 +230,8 @@ fn pose_space_exported(validate: fn(&Desk, &[&str])) {
     let driven = desk.good("export shapes f.dermis --driven --motion test.npz -o fitted.glb").out;
     assert!(driven.contains("fitted to the model's skin"), "{driven}");
     let bare = desk.good("export shapes p.dermis --shapes 0 -o bare.glb").out;
-    assert!(bare.contains("the learnt correction is not in it"), "{bare}");
+    assert!(bare.contains("is the plain rig") && bare.contains("what the model adds is not in it"), "{bare}");
+    assert_eq!(desk.json("export shapes p.dermis --shapes 0 -o bare.glb --force --json")["plain_rig"], true);
     validate(&desk, &["still.glb", "p.glb", "b.glb", "f.glb", "fitted.glb"]);
     for (line, says) in [
         (

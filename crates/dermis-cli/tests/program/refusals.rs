@@ -32,8 +32,37 @@ fn files_that_do_not_serve_are_named() {
     desk.put("longer.pc2", Tube::new(9, 9, 0.0, Flesh::Bulge).pc2());
     desk.put("character.fbx", "Kaydara FBX Binary  \0");
     std::fs::create_dir(desk.path("folder")).unwrap();
+    // The second vertex is finite in no frame; of the others each is in some.
+    let mut never = tube.pc2();
+    let vertices = tube.mesh.positions.len();
+    for frame in 0..6 {
+        for vertex in [1, 2 + frame] {
+            let at = 32 + 12 * (frame * vertices + vertex);
+            never[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+        }
+    }
+    desk.put("never.pc2", &never);
+    let told =
+        &["\"never.pc2\": no frame is finite: vertex 1 is finite in none of the 6", "give this vertex a place"][..];
     for (line, says) in [
-        ("inspect nothing.npz", &["\"nothing.npz\""][..]),
+        ("fit a.npz --examples motion.npz never.pc2", told),
+        ("decompose a.glb never.pc2 --bones 2 -o x.glb", told),
+        ("convert a.npz never.pc2 -o x.npz", told),
+        ("convert never.pc2 -o x.mdd", told),
+        ("convert never.pc2 -o x.npz", told),
+        ("inspect nothing.npz", &["\"nothing.npz\": no such file"][..]),
+        ("inspect A.NPZ", &["\"A.NPZ\": no such file", "did you mean \"a.npz\"?"]),
+        ("convert a.gltf -o x.npz", &["\"a.gltf\": no such file", "did you mean \"a."]),
+        ("fit a.npz --examples moton.npz", &["\"moton.npz\": no such file", "did you mean \"motion.npz\"?"]),
+        (
+            "fit a.npz --examples folders/a.npz",
+            &["no such file", "there is no folder \"folders\": did you mean \"folder\"?"],
+        ),
+        ("pose m.dermis --motion a.npz/b.npz -o x.pc2", &["\"a.npz/b.npz\": no such file", "a file, not a folder"]),
+        (
+            "eval folder --examples a.npz",
+            &["\"folder\": this is a folder, not a file", "name a file; there is none in this folder"],
+        ),
         ("inspect text.txt", &["\"text.txt\"", ".npz"]),
         ("inspect empty.npz", &["\"empty.npz\""]),
         ("inspect cut.npz", &["\"cut.npz\""]),

@@ -215,10 +215,10 @@ impl Tube {
         let weights = if animated { (0..self.poses.len()).map(on).collect() } else { vec![] };
         self.scene(&morphs, &[self.clip(weights)])
     }
-    fn clip(&self, morph_weights: Vec<Vec<f64>>) -> GlbClip {
+    pub fn clip(&self, morph_weights: Vec<Vec<f64>>) -> GlbClip {
         GlbClip { name: "bends".into(), times: self.times(), poses: self.poses.clone(), morph_weights, curves: vec![] }
     }
-    fn scene(&self, morphs: &[MorphTarget], clips: &[GlbClip]) -> Vec<u8> {
+    pub fn scene(&self, morphs: &[MorphTarget], clips: &[GlbClip]) -> Vec<u8> {
         let scene = GlbScene {
             name: "tube",
             mesh: Some(&self.mesh),

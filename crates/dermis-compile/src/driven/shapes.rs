@@ -73,10 +73,12 @@ impl Shapes {
             (joint.from, joint.to) = (number(self.bones[joint.from]), number(self.bones[joint.to]));
         }
         self.table.shapes.extend(sculpts.morphs.iter().map(|morph| morph.name.clone()));
+        dermis_rig::make_unique(&mut self.table.shapes, "."); // a sculpt may be called as a driven shape is
         self.table.offset.extend(sculpts.morphs.iter().map(|_| 0.0));
         self.table.bones = named_bones(skeleton, &bones);
         self.table.sculpts = Some(sculpts.driver.renumbered(number));
         self.morphs.extend(sculpts.morphs);
+        self.morphs.iter_mut().zip(&self.table.shapes).for_each(|(morph, name)| morph.name.clone_from(name));
         self.bones = IndexVec::new(bones);
     }
 

@@ -22,7 +22,9 @@ use dermis_fit::weights::{WeightBits, quantised};
 use dermis_measure::WideRunner;
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::motion::Frame;
-use dermis_rig::{BoneIndex, BoneTransforms, ExampleSet, Influences, Motion, Progress, Rig, Skeleton, WorldPose};
+use dermis_rig::{
+    BoneIndex, BoneTransforms, ExampleSet, Influences, Motion, Progress, Rig, Skeleton, WorldPose, make_unique,
+};
 use dermis_solve::{Fold, Folds};
 use judge::Judge;
 
@@ -307,12 +309,10 @@ fn with_helpers(rig: &Rig, sets: &[Poses], made: &Made) -> Result<(Skeleton, Vec
     }
     let skeleton = Skeleton::new(names, parents, bind)?;
     let mut transforms = made.transforms.iter();
-    let same_name = |at: usize| sets[..at].iter().filter(|other| other.motion.name == sets[at].motion.name).count();
-    let motions = sets.iter().enumerate().map(|(at, set)| {
-        let mut motion = set.motion.clone();
-        if same_name(at) > 0 {
-            motion.name = format!("{} {}", motion.name, same_name(at) + 1);
-        }
+    let mut titles: Vec<String> = sets.iter().map(|set| set.motion.name.clone()).collect();
+    make_unique(&mut titles, " ");
+    let motions = sets.iter().zip(titles).map(|(set, title)| {
+        let mut motion = Motion { name: title, ..set.motion.clone() };
         for (frame, transforms) in motion.frames.iter_mut().zip(&mut transforms) {
             let helper = |(at, helper): (usize, &Helper)| {
                 transforms[BoneIndex::new(known.len() + at)] * DAffine3::from_translation(helper.centre)

@@ -4,7 +4,7 @@ use super::{Converted, Counts, leave_looks, leave_maps, times};
 use crate::error::FileError;
 use crate::load::{ReadOptions, Source, pick_clip, sample_times};
 use crate::output::Output;
-use dermis_io::bvh::{self, BvhMotion};
+use dermis_io::bvh::{self, BvhMotion, FRAME_SECONDS};
 use dermis_io::{Contents, Record};
 use dermis_rig::WorldPose;
 use dermis_rig::number::{decimal, shortest};
@@ -54,6 +54,11 @@ pub(super) fn write(
         };
         (times.iter().map(|time| (clip.sample)(*time).pose).collect(), mean_step(&times))
     };
+    if !FRAME_SECONDS.contains(&frame_seconds) {
+        let (least, most) = (FRAME_SECONDS.start(), FRAME_SECONDS.end());
+        let what = format!("its frames are {frame_seconds:e} s apart; a BVH file states {least:e} s to {most:e} s");
+        return Err(FileError::lacks(path, what, "state the rate of its frames with `fps`"));
+    }
     let space = &contents.space;
     let metres_per_unit = if space.is_usable() { space.metres_per_unit } else { 1.0 };
     let motion = BvhMotion { skeleton, poses: &poses, frame_seconds, metres_per_unit };

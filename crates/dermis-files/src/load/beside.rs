@@ -1,6 +1,6 @@
 //! What a fit may need beside its rig and examples: base positions, a table of influence maps, anchors per vertex.
 
-use super::files::{expect_skins, note};
+use super::files::{expect_finite, expect_skins, note};
 use super::{FileNote, LoadedRig, ReadOptions, matching, read_bytes, read_contents};
 use crate::error::FileError;
 use dermis_io::Space;
@@ -21,6 +21,7 @@ pub fn load_base_cache(
 ) -> Result<(Vec<Vec<DVec3>>, FileNote), FileError> {
     let (contents, mut note) = read_contents(path, &options.space_of(path, rig_space))?;
     note.role = "base".into();
+    expect_finite(&contents, path)?;
     expect_skins(&contents, path)?;
     let skins: Vec<&Vec<DVec3>> = contents.records.iter().filter_map(|r| r.positions.as_ref()).collect();
     if skins.len() != frames {

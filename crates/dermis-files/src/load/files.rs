@@ -1,9 +1,10 @@
 //! Files as they are read.
 
 use crate::error::FileError;
+use crate::near::reason;
 use crate::output::is_unfinished;
 use dermis_io::npz::{BundleShapes, inverted::Inverted};
-use dermis_io::{Contents, Format, Space, Warning};
+use dermis_io::{Contents, Format, ReadError, Space, Warning};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -59,9 +60,11 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> FileError + use<'_> {
 
 /// A device such as /dev/zero, which a hostile file may name, would never end, and a pipe would be waited for.
 fn expect_file(path: &Path) -> io::Result<()> {
-    match std::fs::metadata(path)?.is_file() {
-        true => Ok(()),
-        false => Err(io::Error::new(ErrorKind::InvalidInput, "this is no file")),
+    let found = std::fs::metadata(path)?;
+    match (found.is_file(), found.is_dir()) {
+        (true, _) => Ok(()),
+        (_, true) => Err(ErrorKind::IsADirectory.into()),
+        _ => Err(io::Error::new(ErrorKind::InvalidInput, "this is no file")),
     }
 }
 
@@ -82,7 +85,6 @@ fn not_read_yet(name: &str) -> Option<&'static str> {
     let ending = name.rsplit_once('.')?.1.to_ascii_lowercase();
     Some(match ending.as_str() {
         "usd" | "usda" | "usdc" | "usdz" => "USD files are not read yet",
-        "c3d" | "trc" => "a take of markers moves no skeleton by itself",
         "blend" => "Blender files are read by Blender alone",
         "ma" | "mb" => "Maya scenes are read by Maya alone",
         "max" => "3ds Max scenes are read by 3ds Max alone",
@@ -99,7 +101,6 @@ fn way_out(name: &str) -> &'static str {
         }
         "ma" | "mb" => "export the rig as FBX with baked animation, and the skin as Alembic (docs/from-maya.md)",
         "hip" | "hiplc" | "hipnc" => "export the rig as FBX or glTF, and the skin as Alembic (docs/from-houdini.md)",
-        "c3d" | "trc" => "dermis markers turns it into the motion of a rig (docs/mocap.md)",
         "max" => "export the rig as FBX with baked animation, and the skin as Alembic",
         "usd" | "usda" | "usdc" | "usdz" => "export glTF, FBX or Alembic instead",
         _ => "use .glb, .gltf, .fbx, .abc, .npz, .obj, .pc2, .mdd, .bvh or .dermis",
@@ -132,7 +133,8 @@ pub fn read_contents_with(path: &Path, space: &Space, wanted: BundleShapes) -> R
     let folder = path.parent().unwrap_or(Path::new("."));
     let resolve = |uri: &str, most: u64| {
         let mut bytes = Vec::new();
-        open(&folder.join(uri))?.0.take(most).read_to_end(&mut bytes)?;
+        let opened = open(&folder.join(uri)).map_err(|error| io::Error::new(error.kind(), reason(&error)));
+        opened?.0.take(most).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     let contents = match format {
@@ -142,7 +144,10 @@ pub fn read_contents_with(path: &Path, space: &Space, wanted: BundleShapes) -> R
         Format::Pc2 => dermis_io::point_cache::read_pc2(&bytes, &name, space),
         Format::Mdd => dermis_io::point_cache::read_mdd(&bytes, &name, space),
         Format::Alembic => dermis_io::alembic::read(&bytes, &name, space),
-        Format::Markers => Err(dermis_io::ReadError::Unsupported { feature: "a take of markers here".into() }),
+        Format::Markers => {
+            let hint = "`dermis markers` turns it into the motion of a rig (docs/mocap.md)";
+            return Err(FileError::lacks(path, "a take of markers moves no skeleton by itself", hint));
+        }
         Format::Bvh => dermis_io::bvh::read(&bytes, &name, space),
         Format::Fbx => dermis_io::fbx::read(&bytes, &name, &resolve),
         Format::Model => dermis_io::model_file::read(&bytes).map(|model| Contents {
@@ -180,6 +185,18 @@ pub(crate) fn expect_skins(contents: &Contents, path: &Path) -> Result<(), FileE
             Err(FileError::lacks(path, what, hint))
         }
         _ => Ok(()),
+    }
+}
+
+/// Refuses a file of whose frames none is finite.
+///
+/// # Errors
+/// [`FileError::Read`] that names a vertex, if one is finite in none.
+pub(crate) fn expect_finite(contents: &Contents, path: &Path) -> Result<(), FileError> {
+    let (frames, vertex) = (contents.left_out.len(), contents.never_finite);
+    match frames > 0 && contents.records.is_empty() {
+        true => Err(FileError::Read { path: path.into(), source: ReadError::NeverFinite { frames, vertex } }),
+        false => Ok(()),
     }
 }
 

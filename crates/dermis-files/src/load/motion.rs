@@ -1,6 +1,6 @@
 //! Motions: the poses of a clip or of a bundle.
 
-use super::{FileNote, ReadOptions, Source, poses_for_rig, read_contents};
+use super::{FileNote, ReadOptions, Source, expect_finite, poses_for_rig, read_contents};
 use crate::error::FileError;
 use dermis_io::{Contents, Format, Record, Space};
 use dermis_rig::glam::DAffine3;
@@ -187,6 +187,7 @@ pub(crate) fn load_motion_of(
     options: &ReadOptions,
 ) -> Result<(Contents, Motion, FileNote), FileError> {
     let (mut contents, mut note) = read_contents(&source.path, &options.space_of(&source.path, rig_space))?;
+    expect_finite(&contents, &source.path)?;
     source.select(&mut contents)?;
     note.role = "motion".into();
     note.needs.rate |= lacks_times(&contents);
@@ -206,6 +207,7 @@ pub(crate) fn load_motion_of(
 pub fn own_motion(source: &Source, options: &ReadOptions) -> Result<(Contents, Motion, FileNote), FileError> {
     let path = &source.path;
     let (mut contents, mut note) = read_contents(path, &options.space_of(path, &Space::default()))?;
+    expect_finite(&contents, path)?;
     source.select(&mut contents)?;
     note.role = "motion".into();
     note.needs.rate |= lacks_times(&contents);

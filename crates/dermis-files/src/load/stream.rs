@@ -1,7 +1,7 @@
 //! Examples that are read, used and forgotten, a few at a time.
 
 use super::sets::holds;
-use super::{FileNote, ReadOptions, Source, hash_of, load_examples, with_both};
+use super::{FileNote, ReadOptions, Source, expect_finite, hash_of, load_examples, with_both};
 use crate::error::FileError;
 use dermis_io::{Contents, ReadError, Space, Warning};
 use dermis_rig::{Example, ExampleSet, Rig};
@@ -127,6 +127,9 @@ fn bundle<E: From<FileError>>(
         Stop::Other(error) => error,
     })?;
     let Some(contents) = contents else { return Ok(None) };
+    if read == 0 {
+        expect_finite(&contents, path)?;
+    }
     if poses == 0 {
         let error = match source.part {
             Some(_) => source.matches_none(read),

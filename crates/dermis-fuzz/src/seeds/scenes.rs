@@ -11,7 +11,7 @@ use dermis_io::{
 };
 use dermis_rig::glam::{DAffine3, DMat4, DVec2, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
-use dermis_rig::{Mesh, Polygons, RenderMesh, Rows, WorldPose};
+use dermis_rig::{BoneIndex, Mesh, Polygons, RenderMesh, Rows, WorldPose};
 use dermis_testkit::fbx::Fbx;
 use dermis_testkit::fbx_binary::binary;
 use dermis_testkit::ogawa::{self, Archive};
@@ -73,6 +73,8 @@ pub fn glbs() -> Vec<Vec<u8>> {
         morph_weights: morph_weights.clone(),
         ..GlbClip::default()
     };
+    let mut shears = GlbClip { name: "shear".into(), ..moves.clone() };
+    shears.poses[1].bones[BoneIndex::new(1)].matrix3.y_axis += DVec3::X * 0.3;
     let both = GlbClip { name: "both".into(), times, poses, morph_weights, curves: vec![] };
     let all = [both, moves.clone()];
     let (mesh, skeleton) = (Some(&mesh), Some(arm.rig.skeleton()));
@@ -81,7 +83,8 @@ pub fn glbs() -> Vec<Vec<u8>> {
         GlbScene { mesh, skeleton, weights: arm.rig.weights(), morphs: &morphs, clips: &all, ..scene },
         GlbScene { mesh: Some(arm.rig.mesh()), skeleton, weights: arm.rig.weights(), ..scene },
         GlbScene { mesh, morphs: &morphs, clips: &[bulges], ..scene },
-        GlbScene { skeleton, clips: &[moves], ..scene },
+        GlbScene { skeleton, clips: &[moves.clone()], ..scene },
+        GlbScene { skeleton, clips: &[shears, moves], ..scene },
         GlbScene { mesh: Some(arm.rig.mesh()), ..scene },
     ]
     .iter()
@@ -339,7 +342,8 @@ pub fn archives() -> Vec<Archive> {
     let matrix = ogawa::transform("matrix", true, &[3], 0, &[DMat4::IDENTITY.to_cols_array().to_vec()], square());
     let still = ogawa::mesh("still", &[3, 3], &[0, 1, 2, 0, 2, 3], 0, &frames[..1]);
     let acyclic = vec![(0.04, vec![0.0]), (1.0, vec![0.0, 0.1, 0.5])];
-    [vec![moved], vec![still.clone()], vec![scaled, still], vec![matrix]]
+    let empty = ogawa::mesh("empty", &[4], &[3, 2, 1, 0], 1, &[]);
+    [vec![moved], vec![still.clone()], vec![scaled, still.clone()], vec![matrix], vec![empty, still]]
         .into_iter()
         .map(|objects| Archive { objects, samplings: acyclic.clone() })
         .collect()

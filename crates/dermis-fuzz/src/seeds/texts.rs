@@ -13,9 +13,11 @@ use serde_json::{Value, json};
 pub fn obj_files() -> Vec<Vec<u8>> {
     let square = "# a square\r\nv 0 0 0 1 .5 0\nv 1 0 0\nv 1 1e0 0\nv 0 1 -0.5\nvt 0 0\nvt 1 1\nusemtl skin\nf 1/1 2/2 \\\n 3/1 4/2\n\
                   f -1 -2 -3\nl 1 2\n";
+    // A concave polygon, one with a slit that leads to a hole, and one that crosses itself.
+    let odd = "v 2 -1 0\nv .5 0 0\nv 2 1 0\nv 0 0 .1\nv 1.2 0 0\nv 1.6 .1 0\nv 1.6 -.1 0\nvt 0 0\nf 1/1 2/1 3/1 4/1\nf 1 2 3 4 1 7 5 6 7\nf 1 3 2 4\n";
     let frame = |z: f64| format!("v 0 0 {z}\nv 1 0 {z}\nv 0 1 {z}\nf 1//1 2//1 3//1\n");
     let sequence = [0.0, 0.5, 1.0].map(frame).join("\0");
-    [square, &frame(0.25), &sequence].map(|text| text.as_bytes().to_vec()).to_vec()
+    [square, odd, &frame(0.25), &sequence].map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
 /// BVH files: two roots, end sites, every kind of channel; and one without frames.
@@ -28,7 +30,7 @@ pub fn bvh_files() -> Vec<Vec<u8>> {
     [two, bare].map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
-/// Takes: TRC, C3D with two markers and one frame, and sights of two cameras.
+/// Takes: TRC with tabs and with spaces, C3D with two markers and one frame, and sights of two cameras.
 pub fn takes() -> Vec<Vec<u8>> {
     let trc = "PathFileType\t4\t(X/Y/Z)\ta.trc\nDataRate\tNumFrames\tUnits\n60\t2\tmm\nFrame#\tTime\tLKNE\t\t\tRKNE\n\t\tX1\tY1\tZ1\n\n\
                1\t0\t1\t2\t3\t4\t5\t6\n2\t0.0167\t1.5\t2.5\t3.5\t\t\t\n";
@@ -45,7 +47,8 @@ pub fn takes() -> Vec<Vec<u8>> {
     c3d.extend([1, 0, 2, 0, 3, 0, 0, 0, 4, 0, 5, 0, 6, 0, 0xff, 0xff]);
     let camera = |x: f64| json!({ "name": "A", "matrix": [[1, 0, 0, x], [0, 1, 0, 0], [0, 0, 1, 4]], "frames": [[[0.25, 0.5], null]] });
     let sights = json!({ "rate": 60, "markers": ["a", "b"], "cameras": [camera(0.0), camera(1.0)] });
-    vec![trc.as_bytes().to_vec(), c3d, crate::json::text(&sights)]
+    let spaces = trc.replace("\t\t\t\n", "\t4.5\t5.5\t6.5\n").replace('\t', " ");
+    vec![trc.as_bytes().to_vec(), spaces.into_bytes(), c3d, crate::json::text(&sights)]
 }
 
 /// Tables of a joint model and of helper bones.

@@ -1,7 +1,7 @@
 //! Alembic, in its Ogawa container: polygon meshes over time, in the world.
 //!
 //! [`read`] takes every polygon mesh (and the cage of every subdivision surface) below its transforms and joins them in file
-//! order. A frame is a moment at which any of them was sampled. Alembic has Y up by convention and states no unit, so
+//! order. One without samples, as programs write what they hide, is left out and named. A frame is a moment at which any of them was sampled. Alembic has Y up by convention and states no unit, so
 //! the caller gives the space.
 //!
 //! The reader of the container is written by hand. The Rust crate for Ogawa archives panics on animated arrays and indexes by
@@ -14,7 +14,8 @@ mod archive;
 mod ogawa;
 mod scene;
 
-use crate::surface;
+use crate::polygons::Split;
+use crate::surface::{self, LeftOut};
 use crate::{Contents, Flaw, Format, ReadError, Record, Space};
 use archive::Archive;
 use dermis_rig::glam::DVec3;
@@ -25,7 +26,7 @@ use scene::{PolyMesh, Scene};
 /// Reads an archive. The mesh is the first frame: an archive does not say what is at rest.
 ///
 /// # Errors
-/// [`ReadError`]: another kind of file, damage with its numbers, no mesh, connectivity that changes over time. Memory stays below
+/// [`ReadError`]: another kind of file, damage with its numbers, no mesh with samples, connectivity that changes over time. Memory stays below
 /// 256 times the file's bytes and 64 MiB; an archive whose frames need more is refused. Frames that are not finite are left
 /// out, with a warning.
 pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadError> {
@@ -35,15 +36,22 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
     let mut contents =
         Contents { name: name.into(), format: Format::Alembic, space: space.clone(), ..Contents::default() };
     contents.unread = scene.unread.iter().take(100).map(|(kind, count)| format!("{count} of kind {kind}")).collect();
+    contents.unread.extend(scene.empty.iter().take(100).map(|name| format!("mesh \"{name}\" without samples")));
     if scene.meshes.is_empty() {
-        return Err(damaged("there is no polygon mesh in it"));
+        return Err(match scene.empty.first() {
+            Some(first) => {
+                let feature = format!("a file whose meshes were hidden and hold no samples (first: \"{first}\")");
+                ReadError::Unsupported { feature }
+            }
+            None => damaged("there is no polygon mesh in it"),
+        });
     }
     let counts = scene.meshes.iter().map(PolyMesh::vertices).collect::<Result<Vec<_>, _>>()?;
     let vertices: usize = counts.iter().sum();
     let times = frame_times(&archive, &scene, vertices, bytes.len())?;
     let to_ours = space.to_ours();
 
-    let mut left_out = Vec::new();
+    let mut left_out = LeftOut::default();
     let mut mirrored = vec![false; scene.meshes.len()];
     for (at, time) in times.iter().enumerate() {
         let mut positions: Vec<DVec3> = Vec::with_capacity(vertices);
@@ -55,15 +63,15 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
             mesh.positions_at(&archive, *time, *count, &world, &mut positions)?;
         }
         let label = format!("frame {at}");
-        match positions.iter().all(|p| p.is_finite()) {
-            true => {
-                let (time, positions) = ((times.len() > 1).then_some(*time), Some(positions));
-                contents.records.push(Record { label, time, pose: None, positions, importance: 1.0, local: None });
-            }
-            false => left_out.push(label),
+        if !positions.iter().all(|p| p.is_finite()) {
+            left_out.leave(label, &positions);
+            continue;
         }
+        left_out.keep();
+        let (time, positions) = ((times.len() > 1).then_some(*time), Some(positions));
+        contents.records.push(Record { label, time, pose: None, positions, importance: 1.0, local: None });
     }
-    surface::count(&mut contents.warnings, Flaw::NonFiniteFrame, left_out);
+    left_out.tell(&mut contents);
 
     let (mut polygons, mut small) = (Polygons::default(), Vec::new());
     let mut start = 0u32;
@@ -97,10 +105,12 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
         start += *count as u32; // a file would need 48 GB to overflow it
     }
     if let Some(first) = contents.records.first().and_then(|r| r.positions.clone()) {
-        let triangles = surface::fan(&polygons);
+        let split = Split::new(&polygons, &first);
+        let triangles = split.over(&polygons.indices);
         let mesh = Mesh { positions: first, triangles, polygons: Some(polygons), ..Mesh::default() };
         mesh.check()?;
         surface::count(&mut contents.warnings, Flaw::DegenerateTriangle, small);
+        split.warn(&mut contents.warnings);
         contents.warnings.extend(surface::flaws(&mesh));
         contents.mesh = Some(mesh);
     }

@@ -15,6 +15,8 @@ const DEEPEST: usize = 256;
 #[derive(Default)]
 pub(super) struct Scene<'a> {
     pub meshes: Vec<PolyMesh<'a>>,
+    /// Names of meshes without samples: programs write the objects that they hide so.
+    pub empty: Vec<String>,
     /// Objects by kind that are not read.
     pub unread: BTreeMap<String, usize>,
 }
@@ -44,7 +46,10 @@ impl<'a> Scene<'a> {
                 return Err(damaged(format!("its objects are more than {DEEPEST} deep")));
             }
             match schema(&object.metadata) {
-                Some("PolyMesh" | "SubD") => scene.meshes.push(PolyMesh::read(archive, &object, above.clone())?),
+                Some("PolyMesh" | "SubD") => match PolyMesh::read(archive, &object, above.clone())? {
+                    Some(mesh) => scene.meshes.push(mesh),
+                    None => scene.empty.push(object.name.chars().take(200).collect()),
+                },
                 Some("Xform") => above = Xform::read(archive, &object, above)?.map(Rc::new),
                 Some("FaceSet") | None => {}
                 Some(other) => *scene.unread.entry(format!("{other:.100}")).or_default() += 1,
@@ -80,9 +85,18 @@ fn below<'a>(archive: &Archive<'a>, object: &Object<'a>, name: &str) -> Result<V
 }
 
 impl<'a> PolyMesh<'a> {
-    fn read(archive: &Archive<'a>, object: &Object<'a>, above: Option<Rc<Xform<'a>>>) -> Result<Self, ReadError> {
+    /// The mesh of an object; `None` if it holds no samples.
+    fn read(
+        archive: &Archive<'a>,
+        object: &Object<'a>,
+        above: Option<Rc<Xform<'a>>>,
+    ) -> Result<Option<Self>, ReadError> {
         let name: String = object.name.chars().take(200).collect();
         let properties = below(archive, object, ".geom")?;
+        let needed = ["P", ".faceCounts", ".faceIndices"];
+        if needed.iter().any(|property| samples(&properties, property).is_some_and(|s| s.count == 0)) {
+            return Ok(None);
+        }
         let get = |property: &str, pods: &[u8], extent: usize| {
             let found =
                 samples(&properties, property).filter(|s| s.count > 0 && pods.contains(&s.pod) && s.extent == extent);
@@ -122,7 +136,7 @@ impl<'a> PolyMesh<'a> {
             }
             rest = after;
         }
-        Ok(Self { name, polygons: Polygons { counts, indices }, positions, above })
+        Ok(Some(Self { name, polygons: Polygons { counts, indices }, positions, above }))
     }
 
     /// Number of vertices in the first sample.

@@ -23,9 +23,13 @@ use crate::flaws::{Flaws, make_unique};
 use crate::{Contents, Format, ReadError, Space};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, Skeleton, WorldPose};
+use std::ops::RangeInclusive;
 
 /// How the end of the name of a bone is written that stands for an end site.
 const END: &str = "_end";
+
+/// Seconds from frame to frame that a file may state: a file of one frame may also state none.
+pub const FRAME_SECONDS: RangeInclusive<f64> = 1e-9..=1e6;
 
 /// Coordinates beyond this, in units of the file, are taken for damage: sums along a skeleton stay finite.
 const MOST: f64 = 1e15;

@@ -1,6 +1,6 @@
 //! The frames: a line of numbers each, in the order of the channels.
 
-use super::{Channel, Joint, Lines, MOST, damaged_at, shown};
+use super::{Channel, FRAME_SECONDS, Joint, Lines, MOST, damaged_at, shown};
 use crate::contents::Flaw;
 use crate::flaws::Flaws;
 use crate::{Format, ReadError};
@@ -35,9 +35,10 @@ pub(super) fn read(
         stated.ok_or_else(|| lines.damaged(format!("\"{}\" stands where \"Frames: N\" is expected", shown(line))))?;
     let line = lines.next().ok_or_else(|| lines.damaged("the file ends before \"Frame Time:\""))?;
     let step = after(line, "Frame Time:").and_then(|text| text.parse::<f64>().ok());
-    let step = step.filter(|step| (0.0..=1e6).contains(step) && (*step >= 1e-9 || stated <= 1)).ok_or_else(|| {
-        lines.damaged(format!("\"{}\" stands where \"Frame Time: SECONDS\" is expected", shown(line)))
-    })?;
+    let step =
+        step.filter(|step| FRAME_SECONDS.contains(step) || ((0.0..1.0).contains(step) && stated <= 1)).ok_or_else(
+            || lines.damaged(format!("\"{}\" stands where \"Frame Time: SECONDS\" is expected", shown(line))),
+        )?;
     let width = joints.last().map_or(0, |joint| joint.first + joint.channels.len());
     let mut frames = Frames { times: Vec::new(), step, width, values: Vec::new() };
     if width == 0 {
@@ -99,7 +100,7 @@ fn after<'a>(line: &'a str, keyword: &str) -> Option<&'a str> {
 impl Frames {
     /// Frames per second, if the step is one.
     pub fn rate(&self) -> Option<f64> {
-        (self.step > 0.0).then(|| 1.0 / self.step)
+        FRAME_SECONDS.contains(&self.step).then(|| 1.0 / self.step)
     }
 
     /// Joint to world at a time, in the file's space: rotations by slerp and translations linearly between two frames, held

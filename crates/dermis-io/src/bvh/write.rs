@@ -1,10 +1,10 @@
 //! Writing: a skeleton and its poses at a constant rate.
 
-use super::END;
+use super::{END, FRAME_SECONDS, MOST};
 use crate::{Format, WriteError};
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::rotation::nearest_rotation;
-use dermis_rig::{BoneIndex, BoneVec, Skeleton, WorldPose};
+use dermis_rig::{BoneIndex, BoneVec, Skeleton, WorldPose, make_unique};
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -30,16 +30,20 @@ pub struct BvhMotion<'a> {
 /// frame before. Scale is not written.
 ///
 /// # Errors
-/// [`WriteError`] for poses of another number of bones, numbers that are not finite, or a rate or unit that is none.
+/// [`WriteError`] for poses of another number of bones, numbers that are not finite, a unit that is none, and what no reader takes: a step
+/// outside [`FRAME_SECONDS`], bones 1e15 units apart.
 pub fn write(motion: &BvhMotion<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
     let BvhMotion { skeleton, poses, frame_seconds, metres_per_unit } = *motion;
     if poses.is_empty() {
         return Err(WriteError::Nothing { format: Format::Bvh, needs: "a skeleton and at least one pose" });
     }
-    for (what, value) in [("a frame time of", frame_seconds), ("a unit of", metres_per_unit)] {
-        if !(value.is_finite() && value > 0.0) {
-            return Err(WriteError::CannotHold { format: Format::Bvh, what: format!("{what} {value}") });
-        }
+    if !(metres_per_unit.is_finite() && metres_per_unit > 0.0) {
+        return Err(WriteError::CannotHold { format: Format::Bvh, what: format!("a unit of {metres_per_unit}") });
+    }
+    if !FRAME_SECONDS.contains(&frame_seconds) {
+        let (least, most) = (FRAME_SECONDS.start(), FRAME_SECONDS.end());
+        let what = format!("a frame time of {frame_seconds:e} s: it must lie between {least:e} and {most:e}");
+        return Err(WriteError::CannotHold { format: Format::Bvh, what });
     }
     for (at, pose) in poses.iter().enumerate() {
         if pose.bones.len() != skeleton.len() {
@@ -56,6 +60,14 @@ pub fn write(motion: &BvhMotion<'_>, out: &mut dyn Write) -> Result<(), WriteErr
     }
     let heads: Vec<DVec3> = skeleton.bind().iter().map(|bind| bind.translation).collect();
     let size = heads.iter().fold(0.0, |size: f64, head| size.max(head.distance(heads[0])));
+    let far = |place: DVec3| (place / metres_per_unit).abs().max_element() > MOST;
+    let beyond = |what: String| WriteError::CannotHold {
+        format: Format::Bvh,
+        what: format!("{what}, more than {MOST:e} units from what it hangs on"),
+    };
+    if let Some(at) = heads.iter().position(|head| far(*head)) {
+        return Err(beyond(format!("bone \"{}\" at rest", skeleton.names()[BoneIndex::new(at)])));
+    }
     let locals: Vec<BoneVec<Local>> = poses.iter().map(|pose| locals(skeleton, pose)).collect();
     let mut joints: Vec<Written> = (heads.iter().enumerate())
         .map(|(at, &head)| {
@@ -79,18 +91,23 @@ pub fn write(motion: &BvhMotion<'_>, out: &mut dyn Write) -> Result<(), WriteErr
         let is_leaf = joint.children.is_empty() && joint.is_still && joint.offset != DVec3::ZERO;
         joints[bone.get()].is_end = is_leaf && skeleton.parents()[bone].is_some_and(|p| is_named(p) && is_only(p));
     }
+    let mut names: Vec<String> = skeleton.names().iter().map(|name| plain(name)).collect();
+    make_unique(&mut names, "_");
     let mut order = Vec::with_capacity(joints.len());
     let mut text = String::from("HIERARCHY\n");
     for root in skeleton.bones().filter(|bone| skeleton.parents()[*bone].is_none()) {
-        hierarchy(skeleton, &joints, root.get(), 1.0 / metres_per_unit, &mut order, &mut text);
+        hierarchy(&names, &joints, root.get(), 1.0 / metres_per_unit, &mut order, &mut text);
     }
     let _ = writeln!(text, "MOTION\nFrames: {}\nFrame Time: {frame_seconds}", poses.len());
     out.write_all(text.as_bytes())?;
     let mut before = vec![DVec3::ZERO; joints.len()];
-    for local in &locals {
+    for (frame, local) in locals.iter().enumerate() {
         text.clear();
         for &at in &order {
             let Local { place, turn } = &local[BoneIndex::new(at)];
+            if joints[at].moves && far(*place) {
+                return Err(beyond(format!("bone \"{}\" in frame {frame}", skeleton.names()[BoneIndex::new(at)])));
+            }
             if joints[at].moves {
                 let place = *place / metres_per_unit;
                 let _ = write!(text, "{} {} {} ", number(place.x), number(place.y), number(place.z));
@@ -145,14 +162,7 @@ fn locals(skeleton: &Skeleton, pose: &WorldPose) -> BoneVec<Local> {
 
 /// Writes a joint and all below it, and collects the order of the joints that have channels. On a stack of its own: a skeleton may
 /// be as deep as it likes. Beyond forty levels lines are not indented further, or a deep skeleton's file would be its square.
-fn hierarchy(
-    skeleton: &Skeleton,
-    joints: &[Written],
-    root: usize,
-    scale: f64,
-    order: &mut Vec<usize>,
-    text: &mut String,
-) {
+fn hierarchy(names: &[String], joints: &[Written], root: usize, scale: f64, order: &mut Vec<usize>, text: &mut String) {
     enum Step {
         Open(usize, usize),
         Close(usize),
@@ -170,7 +180,7 @@ fn hierarchy(
                 let kind = if at == root { "ROOT" } else { "JOINT" };
                 let title = match joint.is_end {
                     true => "End Site".to_owned(),
-                    false => format!("{kind} {}", plain(&skeleton.names()[BoneIndex::new(at)])),
+                    false => format!("{kind} {}", names[at]),
                 };
                 let offset = joint.offset * scale;
                 let [x, y, z] = offset.to_array().map(number);

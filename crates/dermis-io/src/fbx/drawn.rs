@@ -1,9 +1,10 @@
 //! Drawn vertices: corners of polygons that share their vertex, texture coordinates, normal and colour.
 
+use crate::polygons::Split;
+use dermis_rig::RenderMesh;
 use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::rotation::cofactor;
-use dermis_rig::{Polygons, RenderMesh};
 use ufbx::VertexVec2;
 
 /// Sets of texture coordinates that are read.
@@ -58,7 +59,7 @@ impl Corners {
 
     /// The drawn mesh, with a drawn vertex also for each of the `vertices` that no polygon has. Drawn vertices are in the order
     /// of the vertices, so that a file written from them and read again keeps that order.
-    pub fn render(mut self, vertices: usize, polygons: &Polygons, parts: Vec<RenderPart>) -> RenderMesh {
+    pub fn render(mut self, vertices: usize, split: &Split, parts: Vec<RenderPart>) -> RenderMesh {
         let corners = self.normals.len();
         let mut used = vec![false; vertices];
         self.rows.chunks_exact(self.width).for_each(|row| used[row[0] as usize] = true);
@@ -99,7 +100,7 @@ impl Corners {
             }
         }
         place.truncate(corners);
-        made.triangles = crate::surface::fan(&Polygons { counts: polygons.counts.clone(), indices: place });
+        made.triangles = split.over(&place);
         made
     }
 }

@@ -5,6 +5,7 @@ use super::drawn::{self, Corners, MOST_UVS};
 use super::{affine, damaged, shapes};
 use crate::contents::{Contents, Flaw, MorphTarget, ReadError};
 use crate::flaws::{Flaws, short};
+use crate::polygons::Split;
 use crate::surface;
 use dermis_rig::glam::{DAffine3, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
@@ -189,13 +190,15 @@ impl Joined {
         if mesh.positions.is_empty() {
             return Ok(made);
         }
-        mesh.triangles = surface::fan(&polygons);
+        let split = Split::new(&polygons, &mesh.positions);
+        split.warn(&mut flaws.warnings);
+        mesh.triangles = split.over(&polygons.indices);
         mesh.colors = has_colors.then_some(colors);
         mesh.polygons = Some(polygons);
         mesh.check()?;
         let draws = corners.say_more() || has_colors || runs.iter().any(|run| run.material.is_some());
-        if let Some(polygons) = mesh.polygons.as_ref().filter(|_| draws && !mesh.triangles.is_empty()) {
-            mesh.render = Some(corners.render(mesh.positions.len(), polygons, runs));
+        if draws && !mesh.triangles.is_empty() {
+            mesh.render = Some(corners.render(mesh.positions.len(), &split, runs));
         }
         if !bones.skins.is_empty() {
             let (weights, mended) = Influences::from_rows(rows)?.normalised();

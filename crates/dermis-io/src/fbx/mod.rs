@@ -19,7 +19,7 @@ mod mesh;
 mod shapes;
 
 use crate::contents::{Contents, Flaw, Format, ReadError, Resolve, Space, UpAxis};
-use crate::flaws::{Flaws, make_unique};
+use crate::flaws::{Flaws, make_names_unique, make_unique};
 use bones::Bones;
 use dermis_rig::Skeleton;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
@@ -86,6 +86,8 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
     }
     contents.frames_per_second = clips::rate(&scene);
     contents.clips = clips::read(&scene, &world, sorted, channels, allowance(bytes.len()), &mut flaws);
+    make_names_unique(&mut contents.clips, |clip| &mut clip.name, &mut flaws);
+    make_names_unique(&mut contents.morphs, |morph| &mut morph.name, &mut flaws);
     mesh::name_unread(&scene, &blocks, &bones, &mut flaws);
     for (count, what) in [
         (scene.lod_groups.len(), "groups of levels of detail (every level is joined)"),

@@ -24,7 +24,7 @@ pub fn split(map: &DAffine3, head: DVec3, before: DMat3) -> (DAffine3, DAffine3,
 }
 
 /// A = U S Vᵀ with rotations U and V, V near `start`; at most one entry of S is negative: along x, as the writer has it.
-fn svd(a: &DMat3, start: DMat3) -> (DMat3, DVec3, DMat3) {
+pub(super) fn svd(a: &DMat3, start: DMat3) -> (DMat3, DVec3, DMat3) {
     let (mut v, mut b) = (start, *a * start);
     // Converges quadratically; six sweeps are ample for three columns.
     for _ in 0..12 {

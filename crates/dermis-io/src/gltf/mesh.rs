@@ -3,6 +3,7 @@
 use super::VERTEX;
 use super::accessor::Table;
 use super::document::{Document, Primitive, damaged, unsupported};
+use super::facets::is_faceted;
 use super::nodes::Nodes;
 use crate::contents::{Flaw, ReadError};
 use crate::flaws::{Flaws, short};
@@ -21,6 +22,7 @@ pub(super) struct Drawn {
 }
 
 /// Vertices that share their attributes: of one primitive, or of several that differ in their indices only.
+#[derive(Default)]
 pub(super) struct Block {
     /// The node the mesh hangs on.
     pub node: u32,
@@ -38,9 +40,12 @@ pub(super) struct Block {
     pub colors: Option<Table>,
     /// Displacements per morph target; `None` where the target leaves the vertices alone.
     pub targets: Vec<Option<Table>>,
+    /// A number per vertex that differs where anything else does that the file says of it: other attributes, and what morph targets do to
+    /// all but positions. Empty if it says nothing else.
+    pub others: Vec<u64>,
     /// The vertex that each drawn one hangs on, where the file says it.
     pub vertices: Option<Table>,
-    /// Whether triangles share vertices. Where none does, the file knows only corners.
+    /// Whether faces share vertices. Where none does, the file knows only corners.
     pub shares: bool,
 }
 
@@ -103,6 +108,12 @@ impl Drawn {
                 drawn.blocks[part.block].shares |= *used;
                 *used = true;
             }
+        }
+        let mut parts: Vec<Vec<&Part>> = drawn.blocks.iter().map(|_| Vec::new()).collect();
+        drawn.parts.iter().for_each(|part| parts[part.block].push(part));
+        for (block, parts) in drawn.blocks.iter_mut().zip(parts) {
+            let triangles = parts.iter().flat_map(|part| &part.triangles);
+            block.shares = block.shares && !is_faceted(block, triangles);
         }
         Ok(drawn)
     }
@@ -278,6 +289,18 @@ impl Block {
                 flaws.unread(semantic);
             }
         }
+        let read = ["POSITION", "NORMAL", "COLOR_0", VERTEX];
+        let is_other = |semantic: &&String| {
+            let skins = semantic.starts_with("JOINTS_") || semantic.starts_with("WEIGHTS_");
+            let uvs = semantic
+                .strip_prefix("TEXCOORD_")
+                .and_then(|n| n.parse().ok())
+                .is_some_and(|n: usize| n <= more_uvs.len());
+            !(skins || uvs || read.contains(&semantic.as_str()))
+        };
+        let own = primitive.attributes.iter().filter(|(semantic, _)| is_other(semantic));
+        let of_targets = primitive.targets.iter().flatten().filter(|(semantic, _)| *semantic != "POSITION");
+        let others = others(document, own.chain(of_targets).map(|(_, at)| *at), count);
         let skin = skin.filter(|_| !sets.is_empty());
         Ok(Self {
             node,
@@ -290,6 +313,7 @@ impl Block {
             more_uvs,
             colors,
             targets,
+            others,
             vertices,
             shares: false,
         })
@@ -298,6 +322,22 @@ impl Block {
     /// Everything drawn at vertex `row` but its position.
     pub fn shading(&self, row: usize) -> impl Iterator<Item = u64> {
         let tables = [&self.normals, &self.uvs, &self.colors].into_iter().flatten().chain(&self.more_uvs);
-        tables.flat_map(move |table| table.row(row)).map(|x| x.to_bits())
+        tables.flat_map(move |table| table.row(row)).map(|x| x.to_bits()).chain(self.others.get(row).copied())
     }
+}
+
+/// What accessors say of each of `count` vertices, as a number; of no use but to tell vertices apart. One that cannot be read is passed
+/// over, as nothing is made of it.
+fn others(document: &Document, accessors: impl Iterator<Item = u32>, count: usize) -> Vec<u64> {
+    let mut mixed = Vec::new();
+    for table in accessors.filter_map(|at| document.glance(at)).filter(|table| table.rows() == count) {
+        mixed.resize(count, 0u64);
+        for (row, mixed) in mixed.iter_mut().enumerate() {
+            for number in table.row(row) {
+                // An odd factor and a turn carry every bit into all others, so that numbers of equal vertices alone are equal.
+                *mixed = (mixed.rotate_left(23) ^ (number + 0.0).to_bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            }
+        }
+    }
+    mixed
 }

@@ -14,7 +14,7 @@
 //! file may break, and reads buffers before it checks their sizes.
 //!
 //! Source: Khronos Group, "glTF 2.0 Specification", 2.0.1; skinning section 3.7.3, animation sections 3.11 and C.
-//! Not read: Draco and meshopt compression, instancing, tangents, normals of morph targets.
+//! Not read: Draco and meshopt compression, instancing. Tangents and normals of morph targets only tell where vertices were split.
 
 /// The attribute of our own files that says which vertex of the mesh each drawn one hangs on.
 const VERTEX: &str = "_VERTEX";
@@ -25,6 +25,7 @@ mod appearance;
 mod clip;
 mod curves;
 mod document;
+mod facets;
 mod mesh;
 mod nodes;
 mod read;

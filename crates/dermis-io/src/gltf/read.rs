@@ -10,13 +10,12 @@ use super::skins::{self, Bones};
 use super::weld::{Weld, weld};
 use crate::agree::{AGREE, apart, corners};
 use crate::contents::{Contents, Flaw, Format, MorphTarget, ReadError, Resolve, Space};
-use crate::flaws::{Flaws, make_unique, short};
+use crate::flaws::{Flaws, make_names_unique, make_unique, short};
 use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec4};
 use dermis_rig::rotation::cofactor;
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, Influences, Mesh, RenderMesh, Skeleton, WorldPose};
 use std::cmp::Ordering;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Reads a .glb or .gltf file.
@@ -119,6 +118,8 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
         contents.morph_weights = default_weights;
     }
     contents.clips = clip::read(&document, &nodes, (contents.skeleton.as_ref(), &bone_nodes), &sources, &mut flaws)?;
+    make_names_unique(&mut contents.clips, |clip| &mut clip.name, &mut flaws);
+    make_names_unique(&mut contents.morphs, |morph| &mut morph.name, &mut flaws);
     if carried.is_none() {
         for (things, what) in [(&look.images, "images"), (&look.cameras, "cameras")] {
             let count = things.as_array().map_or(0, Vec::len);
@@ -433,7 +434,6 @@ impl<'a> Hung<'a> {
                 None => counts.push((node, targets)),
             }
         }
-        let mut taken: HashSet<String> = HashSet::new();
         let mut sources = Vec::new();
         for (node, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
             document.charge(made.first.len() as u64, 3 * count as u64, "morph targets")?;
@@ -443,10 +443,9 @@ impl<'a> Hung<'a> {
             for target in 0..count {
                 let name = names.and_then(|names| names.get(target)).and_then(serde_json::Value::as_str);
                 let mut name = name.map_or_else(|| format!("target {target}"), short);
-                if taken.contains(&name) {
+                if morphs[..from].iter().any(|morph| morph.name == name) {
                     name = format!("{name} of {} at node {node}", skins::name(document, node));
                 }
-                taken.insert(name.clone());
                 morphs.push(MorphTarget { name, deltas: vec![DVec3::ZERO; made.first.len()] });
                 sources.push((node, target));
             }

@@ -2,9 +2,11 @@
 //!
 //! Coinciding is not enough: lips that touch, a second shell, a sheet with two sides hold distinct vertices in one
 //! place. What a split leaves behind is a crack: two border edges of the drawn mesh with the same end points. Vertices
-//! are joined along such cracks only, and only where something drawn (normal, texture coordinate, colour, primitive)
-//! explains why the file could not share them.
+//! are joined along such cracks only, and only where something drawn explains why the file could not share them: a normal, a texture
+//! coordinate, a colour, another attribute, what a morph target does to any of these, the primitive, or flat faces that share
+//! no vertex ([`facets`](super::facets)). What a morph target does to positions keeps vertices apart.
 
+use super::facets::{join, top};
 use std::cmp::Ordering;
 
 /// Drawn vertices hung on welded ones.
@@ -49,15 +51,15 @@ pub(super) fn weld(
             if let Some((other_a, other_b)) = last
                 && ((a != other_a && split(a, other_a)) || (b != other_b && split(b, other_b)))
             {
-                join(&mut above, a, other_a);
-                join(&mut above, b, other_b);
+                join(&mut above, a as usize, other_a as usize);
+                join(&mut above, b as usize, other_b as usize);
             }
             last = Some((a, b));
         }
     }
     let mut made = Weld { source: vec![0; drawn], first: Vec::new() };
     for vertex in 0..drawn as u32 {
-        let top = top(&mut above, vertex);
+        let top = top(&mut above, vertex as usize);
         if top == vertex {
             made.source[vertex as usize] = made.first.len() as u32;
             made.first.push(vertex);
@@ -79,20 +81,6 @@ fn places(drawn: usize, order: &impl Fn(u32, u32) -> Ordering) -> Vec<u32> {
         }
     }
     places
-}
-
-/// The lowest vertex joined with `vertex`; halves the way for the next caller.
-fn top(above: &mut [u32], mut vertex: u32) -> u32 {
-    while above[vertex as usize] != vertex {
-        above[vertex as usize] = above[above[vertex as usize] as usize];
-        vertex = above[vertex as usize];
-    }
-    vertex
-}
-
-fn join(above: &mut [u32], a: u32, b: u32) {
-    let (a, b) = (top(above, a), top(above, b));
-    above[a.max(b) as usize] = a.min(b);
 }
 
 #[cfg(test)]

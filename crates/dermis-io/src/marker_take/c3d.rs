@@ -69,6 +69,9 @@ pub(super) fn read(bytes: &[u8], space: &TakeSpace) -> Result<MarkerTake, ReadEr
     }
     let is_float = scale < 0.0;
     let number = if is_float { 4 } else { 2 };
+    if word(3) > 0 {
+        flaws.unread(&format!("{} analog samples per frame", word(3)));
+    }
     let stride = (4 * points + word(3)) * number;
     let data = bytes.get(block.max(1).saturating_sub(1) * BLOCK..).unwrap_or_default();
     let stated = frames_stated(&parameters, (word(4), word(5)));
@@ -102,7 +105,8 @@ pub(super) fn read(bytes: &[u8], space: &TakeSpace) -> Result<MarkerTake, ReadEr
         };
         frames.push((0..points).map(place).collect());
     }
-    Ok(MarkerTake { names, rate, is_timed: true, frames, metres_per_unit, warnings: flaws.warnings })
+    let (unread, warnings) = (flaws.unread, flaws.warnings);
+    Ok(MarkerTake { names, rate, is_timed: true, frames, up, metres_per_unit, unread, warnings })
 }
 
 /// Frames of the file: those of the header, which ends at 65535; files with more say it in TRIAL or POINT.

@@ -21,8 +21,12 @@ pub struct MarkerTake {
     pub is_timed: bool,
     /// Places per frame and marker; `None` where a marker was not seen.
     pub frames: Vec<Vec<Option<DVec3>>>,
+    /// The axis that points up in the file, as it was read.
+    pub up: UpAxis,
     /// Metres per unit of the file.
     pub metres_per_unit: f64,
+    /// What the file holds and nothing here reads.
+    pub unread: Vec<String>,
     /// Flaws that were mended.
     pub warnings: Vec<Warning>,
 }

@@ -1,5 +1,7 @@
 //! TRC: tab-separated text. Three lines of header, names, coordinates, then a line per frame: number, time, x, y, z of every marker, empty where one was
 //! not seen.
+//!
+//! Some programs part columns by spaces, which leaves no place for what is empty. A line without tabs is read if it has all its cells.
 
 use super::rows::{self, Row};
 use super::{MarkerTake, TakeSpace, damaged, metres, ours};
@@ -16,8 +18,8 @@ pub(super) fn read(bytes: &[u8], space: &TakeSpace) -> Result<MarkerTake, ReadEr
     let (_, keys) = next("the names of its settings")?;
     let (number, values) = next("its settings")?;
     let setting = |name: &str| {
-        let at = keys.split('\t').position(|key| key.trim().eq_ignore_ascii_case(name))?;
-        values.split('\t').nth(at).map(str::trim)
+        let at = cells(keys).position(|key| key.eq_ignore_ascii_case(name))?;
+        cells(values).nth(at)
     };
     let rate = setting("DataRate").and_then(|rate| rate.parse::<f64>().ok()).filter(|rate| *rate > 0.0 && *rate < 1e9);
     // The header's rate is what times are held against; the caller's is taken where they say nothing.
@@ -32,8 +34,7 @@ pub(super) fn read(bytes: &[u8], space: &TakeSpace) -> Result<MarkerTake, ReadEr
     let metres_per_unit = space.metres_per_unit.or(unit).unwrap_or(1e-3);
     let up = space.up.unwrap_or(UpAxis::Y);
     let (number, header) = next("the names of its markers")?;
-    let mut names: Vec<String> =
-        header.split('\t').skip(2).map(str::trim).filter(|name| !name.is_empty()).map(short).collect();
+    let mut names: Vec<String> = cells(header).skip(2).filter(|name| !name.is_empty()).map(short).collect();
     if names.is_empty() {
         return Err(damaged(format!("line {number}: it names no markers")));
     }
@@ -41,7 +42,16 @@ pub(super) fn read(bytes: &[u8], space: &TakeSpace) -> Result<MarkerTake, ReadEr
     next("the names of its coordinates")?;
     let (mut frames, mut rows) = (Vec::new(), Vec::new());
     for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
-        let mut cells = line.split('\t').map(str::trim);
+        let (found, expected) = (cells(line).count(), 2 + 3 * names.len());
+        if !line.contains('\t') && found > 1 && found != expected {
+            let markers = setting("NumMarkers").map_or(String::new(), |count| format!(" (NumMarkers: {count})"));
+            return Err(damaged(format!(
+                "line {number}: columns are parted by spaces, not tabs, and there are {found}; a frame, a time and {} markers{markers} \
+                 need {expected}. Without tabs nothing says which is missing: write the file with tabs",
+                names.len()
+            )));
+        }
+        let mut cells = cells(line);
         let row = cells.next().zip(cells.next()).and_then(|(frame, time)| Row::parse(frame, time));
         rows.push(row.ok_or_else(|| damaged(format!("line {number}: it begins with no frame and time")))?);
         let mut places = Vec::with_capacity(names.len());
@@ -91,5 +101,13 @@ pub(super) fn read(bytes: &[u8], space: &TakeSpace) -> Result<MarkerTake, ReadEr
     if let Some(count) = count.filter(|count| *count != found as u64 && *count != frames.len() as u64) {
         flaws.add(Flaw::CountMismatch, || format!("{count} frames are stated, there are {found}"));
     }
-    Ok(MarkerTake { names, rate, is_timed, frames, metres_per_unit, warnings: flaws.warnings })
+    let (unread, warnings) = (flaws.unread, flaws.warnings);
+    Ok(MarkerTake { names, rate, is_timed, frames, up, metres_per_unit, unread, warnings })
+}
+
+/// The cells of a line: parted by tabs, and in a line without any by spaces.
+fn cells(line: &str) -> impl Iterator<Item = &str> {
+    let tabs = line.contains('\t');
+    let by_tabs = line.split('\t').filter(move |_| tabs).map(str::trim);
+    by_tabs.chain(line.split_whitespace().filter(move |_| !tabs))
 }

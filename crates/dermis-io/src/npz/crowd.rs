@@ -72,7 +72,9 @@ pub fn write_crowd(crowd: &CrowdBundle, out: &mut dyn Write) -> Result<(), Write
         [row(&m, 0), row(&m, 1), row(&m, 2), [0.0, 0.0, 0.0, 1.0]].into_iter().flatten()
     };
     bundle.numbers("transforms", &[frames, count, 4, 4], crowd.transforms.iter().flat_map(transform))?;
-    bundle.texts("clip_names", &crowd.clip_names)?;
+    let mut clip_names = crowd.clip_names.clone();
+    dermis_rig::make_unique(&mut clip_names, " ");
+    bundle.texts("clip_names", &clip_names)?;
     bundle.integers("clips", &[count], &crowd.clips)?;
     bundle.numbers("clip_times", &[frames, count], crowd.clip_times.iter().copied())?;
     bundle.texts("level_names", &crowd.level_names)?;

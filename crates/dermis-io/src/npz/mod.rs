@@ -3,9 +3,9 @@
 //! | array | shape | meaning |
 //! |---|---|---|
 //! | `rest_vertices` | (V, 3) | rest mesh |
-//! | `faces` | (F, 3) integers | its triangles |
-//! | `face_counts`, `face_indices` | integers | its polygons; `faces` is their fan triangulation |
-//! | `bone_names`, `bone_parents` | (B) text, integers | −1 for a root |
+//! | `faces` | (F, 3) integers | its triangles; or (F, 4), quads, of which one that names −1 or its third corner last is a triangle |
+//! | `face_counts`, `face_indices` | integers | its polygons; `faces` is how they are split |
+//! | `bone_names`, `bone_parents` | (B) text, integers | −1 for a root, also as an unsigned number has it: 255, 65535, … |
 //! | `bind_matrices` | (B, 4, 4) | joint to world at rest |
 //! | `pose_matrices` | (P, B, 4, 4) | joint to world, posed |
 //! | `vertices` | (P, V, 3) | the skin in each pose |
@@ -19,7 +19,7 @@
 //! A bundle of corrections has further arrays: [`inverted`]. A [`crowd`] has arrays of its own.
 //!
 //! Any of them may be absent: a bundle is a rig, examples, a bare mesh sequence, a motion, or several of these. Matrices
-//! are `[row, col]` for column vectors. Numbers are of any integer or of 32 or 64 bit floating type, in either byte
+//! are `[row, col]` for column vectors. Numbers are of any integer or of 16, 32 or 64 bit floating type, in either byte
 //! order, C or Fortran order, stored or deflated. Python objects (pickles) are never unpacked.
 //!
 //! The reader is written by hand on `zip`. Crates that read NumPy files allocate what a header promises, and a hostile header
@@ -41,7 +41,8 @@ pub use inverted::{BundleShapes, Corrections, DeformerWritten, write_inverted};
 pub use write::{StoredFloat, write, write_streamed, write_with};
 
 use crate::npy::Array;
-use crate::{Contents, Flaw, Format, ReadError, surface};
+use crate::surface::LeftOut;
+use crate::{Contents, Format, ReadError};
 use archive::{Bundle, extents};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::from_rows;
@@ -68,7 +69,7 @@ pub fn read_shapes(bytes: &[u8], name: &str, wanted: BundleShapes) -> Result<Con
     let found = bundle.members.len();
     let (mut contents, order) = bundle.rig(name)?;
     contents.inverted = bundle.inverted()?;
-    (contents.records, contents.left_out) = bundle.records(&mut contents, order.as_deref(), wanted)?;
+    contents.records = bundle.records(&mut contents, order.as_deref(), wanted)?;
     if bundle.members.len() == found {
         let names: Vec<_> = bundle.members.keys().take(5).map(String::as_str).collect();
         let reason = format!("it holds none of a bundle's arrays, but {found} others ({})", names.join(", "));
@@ -120,15 +121,18 @@ pub fn stream<R: Read + Seek, E: From<ReadError>>(
         return Err(damaged(format!("\"pose_matrices\" holds {posed} poses, but \"vertices\" {count}")).into());
     }
     let batch = (most / (24 * vertices.max(1))).max(1);
-    let mut left_out = Vec::new();
+    let mut left_out = LeftOut::default();
     for at in 0..count {
         let mut data = vec![0; row.data_length];
         member.read_exact(&mut data).map_err(|e| damaged(format!("array \"{key}\", pose {at}: {e}")))?;
         let shape = Array::new(row.clone(), data).ok_or_else(|| damaged(format!("array \"{key}\": its rows")))?;
         let positions = (0..vertices).map(|v| DVec3::from([0, 1, 2].map(|c| shape.number([v, c]))));
         match parts.record(at, Some(positions.collect()))? {
-            Ok(record) => contents.records.push(record),
-            Err(label) => left_out.push(label),
+            Ok(record) => {
+                left_out.keep();
+                contents.records.push(record);
+            }
+            Err((label, positions)) => left_out.leave(label, &positions),
         }
         if contents.records.len() == batch || (at + 1 == count && !contents.records.is_empty()) {
             take(&mut contents)?;
@@ -140,8 +144,7 @@ pub fn stream<R: Read + Seek, E: From<ReadError>>(
     if more.map_err(|e| damaged(format!("array \"{key}\": {e}")))? != 0 {
         return Err(damaged(format!("array \"{key}\": more bytes than its shape promises")).into());
     }
-    surface::count(&mut contents.warnings, Flaw::NonFiniteFrame, left_out.clone());
-    contents.left_out = left_out;
+    left_out.tell(&mut contents);
     Ok(Some(contents))
 }
 

@@ -4,8 +4,8 @@ use super::archive::Bundle;
 use super::inverted::BundleShapes;
 use super::{damaged, matrix};
 use crate::npy::Array;
-use crate::surface;
-use crate::{Contents, Flaw, ReadError, Record, Space};
+use crate::surface::LeftOut;
+use crate::{Contents, ReadError, Record, Space};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{Channels, LocalSculpt, Skeleton, WorldPose};
 use std::collections::HashSet;
@@ -41,7 +41,7 @@ impl<R: Read + Seek> Bundle<R> {
         contents: &mut Contents,
         order: Option<&[usize]>,
         wanted: BundleShapes,
-    ) -> Result<(Vec<Record>, Vec<String>), ReadError> {
+    ) -> Result<Vec<Record>, ReadError> {
         let mut posing = match &contents.inverted {
             Some(inverted) if wanted == BundleShapes::Skins => self.posing(contents, inverted)?,
             _ => None,
@@ -58,34 +58,37 @@ impl<R: Read + Seek> Bundle<R> {
                 parts.beside(self, *count)?;
                 *count
             }
-            (None, None) => return Ok((Vec::new(), Vec::new())),
+            (None, None) => return Ok(Vec::new()),
         };
         if let Some(posing) = &posing {
             posing.check(count)?;
         }
         let mut records = Vec::with_capacity(count);
-        let mut left_out = Vec::new();
+        let mut left_out = LeftOut::default();
         for at in 0..count {
             let positions = shapes.as_ref().map(|(array, [_, vertices, _])| {
                 (0..*vertices).map(|v| DVec3::from([0, 1, 2].map(|c| array.number([at, v, c])))).collect()
             });
             let record = parts.record(at, positions)?.and_then(|record| match (&mut posing, &record) {
                 (Some(posing), Record { pose: Some(pose), positions: Some(shape), .. }) => {
-                    let skin = posing.skin(at, pose, shape).ok_or_else(|| record.label.clone())?;
+                    let skin = posing.skin(at, pose, shape).ok_or_else(|| (record.label.clone(), Vec::new()))?;
                     Ok(Record { positions: Some(skin), ..record })
                 }
                 _ => Ok(record),
             });
             match record {
-                Ok(record) => records.push(record),
-                Err(label) => left_out.push(label),
+                Ok(record) => {
+                    left_out.keep();
+                    records.push(record);
+                }
+                Err((label, positions)) => left_out.leave(label, &positions),
             }
         }
         if let (Some(_), Some(inverted)) = (&posing, &mut contents.inverted) {
             inverted.skins = true;
         }
-        surface::count(&mut contents.warnings, Flaw::NonFiniteFrame, left_out.clone());
-        Ok((records, left_out))
+        left_out.tell(contents);
+        Ok(records)
     }
 
     /// What records are made of, but their skins.
@@ -143,8 +146,12 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// A record from its positions in the file's own axes and unit; of one that is not finite the label.
-    pub(super) fn record(&self, at: usize, positions: Option<Vec<DVec3>>) -> Result<Result<Record, String>, ReadError> {
+    /// A record from its positions in the file's own axes and unit; of one that is not finite the label and the positions.
+    pub(super) fn record(
+        &self,
+        at: usize,
+        positions: Option<Vec<DVec3>>,
+    ) -> Result<Result<Record, (String, Vec<DVec3>)>, ReadError> {
         let label = self.labels.as_ref().map_or_else(|| at.to_string(), |labels| labels[at].clone());
         let mut finite = true;
         let mut pose = None;
@@ -180,7 +187,10 @@ impl Parts<'_> {
         }
         let local = self.local(at, &label, positions.as_ref().map(Vec::len))?;
         finite &= local.iter().flat_map(|local| &local.shown).flatten().all(|p| p.is_finite());
-        Ok(if finite { Ok(Record { label, time, pose, positions, importance, local }) } else { Err(label) })
+        Ok(match finite {
+            true => Ok(Record { label, time, pose, positions, importance, local }),
+            false => Err((label, positions.unwrap_or_default())),
+        })
     }
 
     /// Returns the part of a record that somebody sculpted, of so many vertices; `None` without arrays that say so.

@@ -2,12 +2,12 @@
 
 use super::archive::Bundle;
 use super::{damaged, matrix};
-use crate::npy::Shape;
+use crate::npy::{Array, Shape};
+use crate::polygons::Split;
 use crate::surface;
 use crate::{Contents, Flaw, Format, ReadError, Space, Warning};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, Influences, Mesh, Polygons, Skeleton};
-use std::collections::{BTreeMap, HashSet};
 use std::io::{Read, Seek};
 
 impl<R: Read + Seek> Bundle<R> {
@@ -50,6 +50,15 @@ impl<R: Read + Seek> Bundle<R> {
             (0..vertices).map(|v| to_ours.transform_point3(DVec3::from([0, 1, 2].map(|c| rest.number([v, c])))));
         let mut mesh = Mesh { positions: positions.collect(), ..Mesh::default() };
         drop(rest);
+        self.faces(&mut mesh, warnings)?;
+        mesh.check()?;
+        warnings.extend(surface::flaws(&mesh));
+        Ok(Some(mesh))
+    }
+
+    /// Takes the polygons and triangles of a mesh.
+    fn faces(&mut self, mesh: &mut Mesh, warnings: &mut Vec<Warning>) -> Result<(), ReadError> {
+        let vertices = mesh.positions.len();
         let corner = |key: &str, face: usize, vertex: Option<i64>| {
             let vertex = vertex.unwrap_or(i64::MAX); // beyond 63 bits
             u32::try_from(vertex).ok().filter(|&v| (v as usize) < vertices).ok_or_else(|| {
@@ -79,24 +88,48 @@ impl<R: Read + Seek> Bundle<R> {
             (Some(_), None) => return Err(damaged("there is \"face_counts\", but no \"face_indices\"".into())),
             (None, Some(_)) => return Err(damaged("there is \"face_indices\", but no \"face_counts\"".into())),
         };
-        if let Some((array, [faces, _])) = self.integers("faces", [None, Some(3)])? {
-            mesh.triangles.reserve_exact(faces);
-            for face in 0..faces {
-                let at = |c| corner("faces", face, array.integer([face, c]));
-                mesh.triangles.push([at(0)?, at(1)?, at(2)?]);
+        let listed = self.integers("faces", [None, None])?;
+        let of = |array: &Array, face: usize, column| corner("faces", face, array.integer([face, column]));
+        match &listed {
+            Some((array, [faces, 3])) => {
+                mesh.triangles.reserve_exact(*faces);
+                for face in 0..*faces {
+                    mesh.triangles.push([of(array, face, 0)?, of(array, face, 1)?, of(array, face, 2)?]);
+                }
             }
-        } else if let Some(polygons) = &mesh.polygons {
-            mesh.triangles = surface::fan(polygons);
+            Some((array, [faces, 4])) => {
+                let mut quads = Polygons::default();
+                for face in 0..*faces {
+                    quads.indices.extend([of(array, face, 0)?, of(array, face, 1)?, of(array, face, 2)?]);
+                    let is_triangle = array.integer_or_none([face, 3], vertices) == Some(-1)
+                        || array.integer([face, 3]) == array.integer([face, 2]);
+                    quads.counts.push(if is_triangle { 3 } else { 4 });
+                    quads.indices.extend(if is_triangle { None } else { Some(of(array, face, 3)?) });
+                }
+                let named = mesh.polygons.get_or_insert_with(|| quads.clone());
+                let differs = "the quads of \"faces\" are not the polygons of \"face_counts\"".to_owned();
+                surface::count(warnings, Flaw::CountMismatch, (*named != quads).then_some(differs));
+            }
+            Some((array, _)) => {
+                let shape = Shape(array.shape());
+                return Err(damaged(format!(
+                    "array \"faces\" has shape {shape}, but (any, 3) or (any, 4) is expected"
+                )));
+            }
+            None => {}
         }
-        mesh.check()?;
-        if let Some(polygons) = &mesh.polygons {
-            let expected = polygons.indices.len() - 2 * polygons.counts.len(); // no polygon has less than three
-            let found = mesh.triangles.len();
-            let differs = format!("{found} triangles in \"faces\", {expected} by \"face_counts\"");
-            surface::count(warnings, Flaw::CountMismatch, (found != expected).then_some(differs));
+        let Some(polygons) = &mesh.polygons else { return Ok(()) };
+        if mesh.triangles.is_empty() {
+            let split = Split::new(polygons, &mesh.positions);
+            split.warn(warnings);
+            mesh.triangles = split.over(&polygons.indices);
         }
-        warnings.extend(surface::flaws(&mesh));
-        Ok(Some(mesh))
+        // Corners that do not add up are reported by the check of the mesh.
+        let expected = polygons.indices.len().saturating_sub(2 * polygons.counts.len());
+        let found = mesh.triangles.len();
+        let differs = format!("{found} triangles in \"faces\", {expected} by \"face_counts\"");
+        surface::count(warnings, Flaw::CountMismatch, (found != expected).then_some(differs));
+        Ok(())
     }
 
     /// The skeleton, parents first, and its order: `order[new] = old`.
@@ -111,8 +144,9 @@ impl<R: Read + Seek> Bundle<R> {
         let missing = |key: &str| damaged(format!("there is \"bind_matrices\", but no \"{key}\""));
         let mut names = self.texts("bone_names", Some(bones))?.ok_or_else(|| missing("bone_names"))?;
         let (parents, _) = self.integers("bone_parents", [Some(bones)])?.ok_or_else(|| missing("bone_parents"))?;
-        make_unique(&mut names, warnings);
-        let parents: Vec<i64> = (0..bones).map(|b| parents.integer([b]).unwrap_or(i64::MAX)).collect();
+        let renamed = dermis_rig::make_unique(&mut names, ".").into_iter().map(|(_, name)| name);
+        surface::count(warnings, Flaw::DuplicateName, renamed);
+        let parents: Vec<i64> = (0..bones).map(|b| parents.integer_or_none([b], bones).unwrap_or(i64::MAX)).collect();
         if let Some(bone) = parents.iter().position(|p| *p < -1) {
             let (name, parent) = (&names[bone], parents[bone]);
             return Err(damaged(format!("array \"bone_parents\": bone \"{name}\" has parent {parent}; a root has -1")));
@@ -159,30 +193,6 @@ impl<R: Read + Seek> Bundle<R> {
         }
         Ok(Some(rate))
     }
-}
-
-/// Gives bones that share a name a number: "arm", "arm.2", "arm.3".
-fn make_unique(names: &mut [String], warnings: &mut Vec<Warning>) {
-    let mut taken: HashSet<String> = names.iter().cloned().collect();
-    if taken.len() == names.len() {
-        return;
-    }
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    let mut renamed = Vec::new();
-    for name in names {
-        let times = seen.entry(name.clone()).or_insert(0);
-        *times += 1;
-        if *times > 1 {
-            renamed.push(name.clone());
-            let mut unique = format!("{name}.{times}");
-            while !taken.insert(unique.clone()) {
-                *times += 1;
-                unique = format!("{name}.{times}");
-            }
-            *name = unique;
-        }
-    }
-    surface::count(warnings, Flaw::DuplicateName, renamed);
 }
 
 /// Weights that sum to one, with a warning for each kind of flaw mended.

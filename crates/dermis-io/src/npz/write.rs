@@ -215,10 +215,12 @@ fn write_records<W: Write + Seek, J: Iterator<Item = f64>>(
         out.numbers("pose_weights", &[records.len()], records.iter().map(|r| r.importance))?;
     }
     if let Some(times) = records.iter().map(|r| r.time).collect::<Option<Vec<f64>>>() {
-        out.numbers("frame_times", &[times.len()], times)?;
+        out.exact("frame_times", &[times.len()], &times, |stored| {
+            times.windows(2).zip(stored.windows(2)).all(|(two, stored)| two[0] >= two[1] || stored[0] < stored[1])
+        })?;
     }
     if let Some(rate) = contents.frames_per_second {
-        out.numbers("fps", &[], [rate])?;
+        out.exact("fps", &[], &[rate], |stored| stored[0] > 0.0)?;
     }
     Ok(())
 }
@@ -374,6 +376,24 @@ impl<W: Write + Seek> Writer<W> {
             }
         }
         self.array(key, self.float.descr().0, shape, data)
+    }
+
+    /// Numbers in 64 bits where `holds` says that 32 are too few.
+    fn exact(
+        &mut self,
+        key: &str,
+        shape: &[usize],
+        values: &[f64],
+        holds: impl Fn(&[f32]) -> bool,
+    ) -> Result<(), WriteError> {
+        let stored: Vec<f32> = values.iter().map(|value| *value as f32).collect();
+        let float = self.float;
+        if !(stored.iter().all(|value| value.is_finite()) && holds(&stored)) {
+            self.float = StoredFloat::Double;
+        }
+        let written = self.numbers(key, shape, values.iter().copied());
+        self.float = float;
+        written
     }
 
     /// Begins an array of numbers that are not held.

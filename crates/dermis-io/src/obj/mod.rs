@@ -93,6 +93,31 @@ mod tests {
         }
     }
 
+    /// A concave polygon with texture coordinates, and a quad beside it; also where its triangles are those of a fan, as older models have them.
+    #[test]
+    fn concave_polygons_keep_their_texture_coordinates() {
+        let text = "v 2 -1 0\nv 0.5 0 0\nv 2 1 0\nv 0 0 0\nv 0 -1 0\nvt 0 0\nvt 1 0\nvt 1 0.125\nvt 0 1\nvt 0.5 0.5\n\
+                    f 1/1 2/2 3/3 4/4\nf 1/5 4/4 5/3\n";
+        let (before, warnings) = mesh(text);
+        assert_eq!((&before.triangles[..], warnings), (&[[1, 2, 3], [0, 1, 3], [0, 3, 4]][..], vec![]));
+        let render = before.render.as_ref().unwrap();
+        let hung = render.triangles.iter().map(|t| t.map(|corner| render.source[corner as usize]));
+        assert!(hung.eq(before.triangles.iter().copied()), "what is drawn is split as the mesh is");
+        let mut as_fan = before.clone();
+        as_fan.triangles[..2].copy_from_slice(&[[0, 1, 2], [0, 2, 3]]);
+        let drawn: Vec<u32> = [[0, 1, 2], [0, 2, 3]].concat();
+        let of = |vertex: u32| {
+            render.triangles[..2].as_flattened().iter().copied().find(|d| render.source[*d as usize] == vertex)
+        };
+        let drawn: Vec<[u32; 3]> =
+            drawn.chunks(3).map(|t| [t[0], t[1], t[2]].map(|vertex| of(vertex).unwrap())).collect();
+        as_fan.render.as_mut().unwrap().triangles[..2].copy_from_slice(&drawn);
+        for mesh in [&before, &as_fan] {
+            let bytes = to_bytes(|out| write(mesh, &mesh.positions, &Space::default(), out)).unwrap();
+            assert_eq!(read(&bytes, "b.obj", &Space::default()).unwrap().mesh.as_ref(), Some(&before));
+        }
+    }
+
     #[test]
     fn numbered_files_are_a_sequence() {
         let mut names = ["walk10.obj", "walk9.obj", "walk010.obj", "Walk.obj", "walk1_2.obj", "walk1_10.obj", "walk"];

@@ -1,5 +1,6 @@
 //! Reading one OBJ file: its lines, and the mesh that they make.
 
+use crate::polygons::Split;
 use crate::surface;
 use crate::{Contents, Flaw, Format, ReadError, Space};
 use dermis_rig::glam::{DVec2, DVec3, Vec4};
@@ -162,14 +163,17 @@ impl ObjFile {
 
     pub(super) fn mesh(mut self, space: &Space, warnings: &mut Vec<crate::Warning>) -> Result<Mesh, ReadError> {
         let to_ours = space.to_ours();
-        let render = self.render();
+        let positions: Vec<DVec3> = self.positions.iter().map(|p| to_ours.transform_point3(*p)).collect();
+        let polygons =
+            Polygons { counts: std::mem::take(&mut self.counts), indices: std::mem::take(&mut self.corners) };
+        let split = Split::new(&polygons, &positions);
+        let render = self.render(&polygons, &split);
         if !self.colors.is_empty() {
             self.colors.resize(self.positions.len(), Vec4::ONE);
         }
-        let polygons = Polygons { counts: self.counts, indices: self.corners };
         let mesh = Mesh {
-            positions: self.positions.iter().map(|p| to_ours.transform_point3(*p)).collect(),
-            triangles: surface::fan(&polygons),
+            positions,
+            triangles: split.over(&polygons.indices),
             polygons: Some(polygons),
             colors: (!self.colors.is_empty()).then_some(self.colors),
             render,
@@ -177,39 +181,40 @@ impl ObjFile {
         mesh.check()?;
         surface::count(warnings, Flaw::Unsupported, self.unsupported);
         surface::count(warnings, Flaw::DegenerateTriangle, self.small_faces);
+        split.warn(warnings);
         warnings.extend(surface::flaws(&mesh));
         Ok(mesh)
     }
 
     /// Vertices split where texture coordinates differ, in the order of the vertices; `None` without coordinates.
-    fn render(&self) -> Option<RenderMesh> {
+    fn render(&self, polygons: &Polygons, split: &Split) -> Option<RenderMesh> {
         if self.corner_uvs.iter().all(Option::is_none) {
             return None;
         }
         let corners: Vec<(u32, Option<u32>)> =
-            self.corners.iter().copied().zip(self.corner_uvs.iter().copied()).collect();
+            polygons.indices.iter().copied().zip(self.corner_uvs.iter().copied()).collect();
         let mut drawn = corners.clone();
         drawn.sort_unstable();
         drawn.dedup();
         let place = |corner| drawn.partition_point(|d| d < corner) as u32;
-        let indices = corners.iter().map(place).collect();
+        let indices: Vec<u32> = corners.iter().map(place).collect();
         let uv = |at: Option<u32>| at.and_then(|at| self.uvs.get(at as usize)).copied().unwrap_or_default();
         // Triangles of the polygons before each.
         let mut before = vec![0u32];
-        for count in &self.counts {
+        for count in &polygons.counts {
             before.push(before.last().unwrap_or(&0) + count - 2);
         }
         let mut starts: Vec<(&str, usize)> = self.materials.iter().map(|(name, at)| (name.as_str(), *at)).collect();
         if starts.first().is_none_or(|(_, at)| *at > 0) {
             starts.insert(0, ("", 0));
         }
-        let ends = starts.iter().skip(1).map(|(_, at)| *at).chain([self.counts.len()]);
+        let ends = starts.iter().skip(1).map(|(_, at)| *at).chain([polygons.counts.len()]);
         let parts = starts.iter().zip(ends).filter(|((_, start), end)| start < end).map(|((name, start), end)| {
             let (start, end) = (before[*start], before[end]);
             RenderPart { name: (*name).to_owned(), start, count: end - start, color: Vec4::ONE, material: None }
         });
         Some(RenderMesh {
-            triangles: surface::fan(&Polygons { counts: self.counts.clone(), indices }),
+            triangles: split.over(&indices),
             uvs: drawn.iter().map(|(_, at)| uv(*at)).collect(),
             source: drawn.iter().map(|(vertex, _)| *vertex).collect(),
             parts: parts.collect(),

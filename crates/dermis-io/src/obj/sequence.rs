@@ -1,7 +1,7 @@
 //! A sequence of OBJ files, one shape each.
 
 use super::read::ObjFile;
-use crate::surface;
+use crate::surface::{self, LeftOut};
 use crate::{Contents, Flaw, Format, ReadError, Record, Space};
 use dermis_rig::glam::DVec3;
 use std::cmp::Ordering;
@@ -21,7 +21,7 @@ use std::cmp::Ordering;
 #[derive(Debug)]
 pub struct Sequence {
     contents: Contents,
-    left_out: Vec<String>,
+    left_out: LeftOut,
     other_faces: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ impl Sequence {
     /// A sequence without files; `name` is what it is called in messages.
     pub fn new(name: &str, space: &Space) -> Self {
         let contents = Contents { name: name.into(), format: Format::Obj, space: space.clone(), ..Contents::default() };
-        Self { contents, left_out: Vec::new(), other_faces: Vec::new() }
+        Self { contents, left_out: LeftOut::default(), other_faces: Vec::new() }
     }
 
     /// Adds a file; the record is labelled with its name without ending.
@@ -41,12 +41,13 @@ impl Sequence {
         let space = &self.contents.space;
         space.check()?;
         let file = ObjFile::parse(bytes)?;
-        if !file.positions.iter().all(|p| p.is_finite()) {
-            self.left_out.push(name.into());
-            return Ok(());
-        }
         let to_ours = space.to_ours();
         let positions: Vec<DVec3> = file.positions.iter().map(|p| to_ours.transform_point3(*p)).collect();
+        if !positions.iter().all(|p| p.is_finite()) {
+            self.left_out.leave(name.into(), &positions);
+            return Ok(());
+        }
+        self.left_out.keep();
         match &self.contents.mesh {
             None => self.contents.mesh = Some(file.mesh(space, &mut self.contents.warnings)?),
             Some(first) => {
@@ -72,11 +73,9 @@ impl Sequence {
     /// [`ReadError`] if no file could be used.
     pub fn finish(mut self) -> Result<Contents, ReadError> {
         if self.contents.mesh.is_none() {
-            let reason = format!("no file of the sequence is usable; {} are not finite", self.left_out.len());
-            return Err(ReadError::Damaged { format: Format::Obj, reason });
+            return Err(self.left_out.error());
         }
-        self.contents.left_out.clone_from(&self.left_out);
-        surface::count(&mut self.contents.warnings, Flaw::NonFiniteFrame, self.left_out);
+        self.left_out.tell(&mut self.contents);
         surface::count(&mut self.contents.warnings, Flaw::CountMismatch, self.other_faces);
         Ok(self.contents)
     }

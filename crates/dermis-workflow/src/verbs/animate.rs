@@ -163,9 +163,9 @@ fn named(scene: &SceneFile, path: &Path) -> (Source, Vec<Source>) {
 
 fn read_rig(source: &Source, path: &Path, scene: &SceneFile) -> Result<((Contents, Rig), FileNote), Error> {
     let (contents, note) = match read_contents(&source.path, &Space::default()) {
-        Err(FileError::System { path: file, source }) => {
+        Err(error @ FileError::System { .. }) => {
             let key = KeyPath::new().key("rig");
-            let reason = format!("\"{}\": {source}", file.display());
+            let reason = error.to_string();
             return Err(bad_scene(path, &SceneFileError { line: scene.line(&key), key: key.to_string(), reason }));
         }
         read => read?,

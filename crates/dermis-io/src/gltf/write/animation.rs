@@ -2,56 +2,108 @@
 
 use super::scene::{GlbClip, GlbScene};
 use super::tables::{Tables, Use, expect, to_floats};
-use super::trs::{SHEAR, Trs, locals};
+use super::trs::{Pair, SHEAR, Trs, locals};
 use crate::WriteError;
 use crate::curve::{Curve, CurveOf, Interpolation};
-use dermis_rig::glam::DQuat;
+use dermis_rig::glam::{DMat3, DQuat, DVec3};
 use dermis_rig::skeleton::frobenius;
 use dermis_rig::{BoneIndex, Skeleton};
 use serde_json::{Value, json};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
+
+/// The skeleton of a scene as its nodes have it.
+#[derive(Default)]
+pub(super) struct Played {
+    /// Where no clip says otherwise.
+    pub(super) rest: Vec<Trs>,
+    /// The node above each bone that shears as it moves: the bone's own has the rotation alone ([`Pair`]).
+    pub(super) upper: Vec<Option<usize>>,
+    /// Of each clip, frame after frame.
+    pub(super) frames: Vec<Vec<Vec<Trs>>>,
+}
+
+/// Local transforms of a clip's poses.
+pub(super) fn frames(scene: &GlbScene<'_>, clip: &GlbClip) -> Result<Vec<Vec<Trs>>, WriteError> {
+    let what = || format!("clip \"{}\"", clip.name);
+    if clip.poses.is_empty() {
+        return Ok(Vec::new());
+    }
+    expect(&what(), "poses", clip.poses.len(), clip.times.len())?;
+    let Some(skeleton) = scene.skeleton else {
+        return Err(WriteError::Count { what: what(), things: "bones", found: 0, expected: 1 });
+    };
+    let frame = |(at, pose)| locals(skeleton, pose, || format!("{}, frame {at}", what()));
+    clip.poses.iter().enumerate().map(frame).collect()
+}
+
+impl Played {
+    /// The bones of a scene; a bone that one node cannot move is two, the further nodes numbered from `bones` on.
+    pub(super) fn new(scene: &GlbScene<'_>, skeleton: &Skeleton) -> Result<Self, WriteError> {
+        let rest = scene.shown_locals(skeleton)?;
+        let frames = scene.clips.iter().map(|clip| frames(scene, clip)).collect::<Result<Vec<_>, _>>()?;
+        let mut shears = vec![false; rest.len()];
+        for (clip, frames) in scene.clips.iter().zip(&frames) {
+            let mut has_curve = vec![false; rest.len()];
+            let curved = clip.curves.iter().filter_map(|curve| curve.of.bone()).filter(|bone| bone.get() < rest.len());
+            curved.for_each(|bone| has_curve[bone.get()] = true);
+            for (bone, rest) in rest.iter().enumerate() {
+                let stiff = rest.deviation > SHEAR; // a matrix, which no channel may target
+                shears[bone] |= match has_curve[bone] {
+                    true => stiff,
+                    false => frames.iter().map(|frame| &frame[bone]).any(|trs| match stiff {
+                        true => is_elsewhere(trs, rest),
+                        false => trs.deviation > SHEAR,
+                    }),
+                };
+            }
+        }
+        let mut next = rest.len()..;
+        let upper = shears.into_iter().map(|shears| if shears { next.next() } else { None }).collect();
+        Ok(Self { rest, upper, frames })
+    }
+
+    /// The two nodes of a bone that has two, where no clip says otherwise.
+    pub(super) fn pair(&self, bone: usize) -> Pair {
+        Pair::new(&self.rest[bone].matrix, DMat3::IDENTITY)
+    }
+}
+
+/// Whether a transform is another one than that at rest.
+fn is_elsewhere(trs: &Trs, rest: &Trs) -> bool {
+    let (a, b) = (trs.matrix, rest.matrix);
+    let is_turned = frobenius(&(a.matrix3 - b.matrix3)) > SHEAR * frobenius(&b.matrix3);
+    is_turned || (a.translation - b.translation).length() > SHEAR * b.translation.length()
+}
 
 impl Tables {
+    /// The animation of clip number `at`, called `name`.
     pub(super) fn animation(
         &mut self,
         scene: &GlbScene,
-        clip: &GlbClip,
+        played: &Played,
+        (at, name): (usize, &str),
         mesh_node: Option<usize>,
     ) -> Result<Value, WriteError> {
-        let name = &clip.name;
-        let what = format!("clip \"{name}\"");
+        let clip = &scene.clips[at];
+        let what = format!("clip \"{}\"", clip.name);
         if clip.times.is_empty() {
             return Err(WriteError::Count { what, things: "times", found: 0, expected: 1 });
         }
-        let times = to_floats(clip.times.iter().copied(), 1, &format!("the time of clip \"{name}\""))?;
+        let times = to_floats(clip.times.iter().copied(), 1, &format!("the time of {what}"))?;
         let bad = (0..times.len()).find(|&at| times[at] < 0.0 || (at > 0 && times[at] <= times[at - 1]));
         if let Some(at) = bad {
-            return Err(WriteError::Times { clip: name.clone(), at });
+            return Err(WriteError::Times { clip: clip.name.clone(), at });
         }
         let mut keys =
             Keys { times, inputs: HashMap::new(), is_whole: false, channels: Vec::new(), samplers: Vec::new() };
-        let (mut rest, mut frames) = (Vec::new(), Vec::new());
-        if let Some(skeleton) = scene.skeleton {
-            rest = scene.shown_locals(skeleton)?;
-        }
         for curve in &clip.curves {
-            check(curve, scene, name)?;
+            check(curve, scene, &clip.name)?;
         }
-        // A bone that is sheared at rest is a matrix, which no channel may target.
-        let curves = || {
-            clip.curves.iter().filter(|curve| curve.of.bone().is_none_or(|bone| rest[bone.get()].deviation <= SHEAR))
-        };
-        if !clip.poses.is_empty() {
-            expect(&what, "poses", clip.poses.len(), clip.times.len())?;
-            let Some(skeleton) = scene.skeleton else {
-                return Err(WriteError::Count { what, things: "bones", found: 0, expected: 1 });
-            };
-            for (at, pose) in clip.poses.iter().enumerate() {
-                frames.push(locals(skeleton, pose, || format!("clip \"{name}\", frame {at}"))?);
-            }
-            let has_curves: HashSet<BoneIndex> = curves().filter_map(|curve| curve.of.bone()).collect();
-            for bone in skeleton.bones().filter(|bone| !has_curves.contains(bone)) {
-                self.bone_channels(&mut keys, skeleton, bone, &rest[bone.get()], &frames, name)?;
+        let frames = played.frames.get(at).map_or(&[][..], Vec::as_slice);
+        let curved: BTreeSet<BoneIndex> = clip.curves.iter().filter_map(|curve| curve.of.bone()).collect();
+        if let Some(skeleton) = scene.skeleton.filter(|_| !frames.is_empty()) {
+            for bone in skeleton.bones().filter(|bone| !curved.contains(bone)) {
+                self.bone_channels(&mut keys, played, bone, frames, &what)?;
             }
         }
         if !clip.morph_weights.is_empty() {
@@ -62,25 +114,19 @@ impl Tables {
             let has_curve = clip.curves.iter().any(|curve| curve.of == CurveOf::MorphWeights);
             if let Some(node) = mesh_node.filter(|_| !scene.morphs.is_empty() && !has_curve) {
                 let values = clip.morph_weights.iter().flatten().copied();
-                let values = to_floats(values, scene.morphs.len(), &format!("a morph weight of clip \"{name}\""))?;
+                let values = to_floats(values, scene.morphs.len(), &format!("a morph weight of {what}"))?;
                 let rest: Vec<f32> = scene.rest_weights()?.iter().map(|w| *w as f32).collect();
                 keys.add(self, node, "weights", &values, &rest, scene.morphs.len(), Extent::Shortest);
             }
         }
-        for curve in curves() {
-            let own = curve.of.bone().map(|bone| &rest[bone.get()]);
-            let (node, path, rest) = match (curve.of, own) {
-                (CurveOf::Translation(bone), Some(rest)) => {
-                    (bone.get(), "translation", rest.translation.to_array().to_vec())
-                }
-                (CurveOf::Rotation(bone), Some(rest)) => (bone.get(), "rotation", rest.rotation.to_array().to_vec()),
-                (CurveOf::Scale(bone), Some(rest)) => (bone.get(), "scale", rest.scale.to_array().to_vec()),
-                _ => (mesh_node.unwrap_or(0), "weights", scene.rest_weights()?),
-            };
-            keys.curve(self, node, path, curve, &rest, name)?;
+        for bone in curved {
+            self.curved_bone(&mut keys, played, bone, clip)?;
+        }
+        for curve in clip.curves.iter().filter(|curve| curve.of == CurveOf::MorphWeights) {
+            keys.curve(self, mesh_node.unwrap_or(0), "weights", curve, &scene.rest_weights()?, &clip.name)?;
         }
         if !keys.is_whole {
-            self.still(&mut keys, scene, clip, mesh_node, frames.first().unwrap_or(&rest))?;
+            self.still(&mut keys, scene, clip, played, frames.first().unwrap_or(&played.rest), mesh_node)?;
         }
         if keys.channels.is_empty() {
             return Err(WriteError::Count { what, things: "things to move", found: 0, expected: 1 });
@@ -94,17 +140,19 @@ impl Tables {
         keys: &mut Keys,
         scene: &GlbScene,
         clip: &GlbClip,
-        mesh_node: Option<usize>,
+        played: &Played,
         first: &[Trs],
+        mesh_node: Option<usize>,
     ) -> Result<(), WriteError> {
         let moves = |of: CurveOf| clip.curves.iter().any(|curve| curve.of == of && curve.times.len() > 1);
-        let plain = |bone: &BoneIndex| {
-            let own = scene.skeleton.map_or(0.0, |skeleton| Trs::new(skeleton.bind()[*bone]).deviation);
-            own.max(first[bone.get()].deviation) <= SHEAR && !moves(CurveOf::Translation(*bone))
+        let stays = |bone: &BoneIndex| {
+            let may_move = played.rest[bone.get()].deviation <= SHEAR || played.upper[bone.get()].is_some();
+            may_move && !moves(CurveOf::Translation(*bone))
         };
-        let bone = (0..first.len()).map(BoneIndex::new).find(plain);
+        let bone = (0..first.len()).map(BoneIndex::new).find(stays);
         let (node, path, row) = if let Some(bone) = bone {
-            (bone.get(), "translation", first[bone.get()].translation.to_array().to_vec())
+            let node = played.upper[bone.get()].unwrap_or(bone.get());
+            (node, "translation", first[bone.get()].translation.to_array().to_vec())
         } else if let Some(node) = mesh_node.filter(|_| !scene.morphs.is_empty() && !moves(CurveOf::MorphWeights)) {
             (node, "weights", clip.morph_weights.first().cloned().map_or_else(|| scene.rest_weights(), Ok)?)
         } else {
@@ -116,56 +164,115 @@ impl Tables {
         Ok(())
     }
 
+    /// The frames of a bone.
     fn bone_channels(
         &mut self,
         keys: &mut Keys,
-        skeleton: &Skeleton,
+        played: &Played,
         bone: BoneIndex,
-        rest: &Trs,
         frames: &[Vec<Trs>],
-        clip: &str,
+        what: &str,
     ) -> Result<(), WriteError> {
-        let of_bone = || frames.iter().map(|frame| &frame[bone.get()]);
-        if rest.deviation > SHEAR {
-            // Written as a matrix, which no channel may target: fine as long as it never moves.
-            let far = |trs: &Trs| {
-                let (a, b) = (trs.matrix, rest.matrix);
-                let turned = frobenius(&(a.matrix3 - b.matrix3)) > SHEAR * frobenius(&b.matrix3);
-                turned || (a.translation - b.translation).length() > SHEAR * b.translation.length()
+        let at = bone.get();
+        let (of_bone, rest) = (|| frames.iter().map(|frame| &frame[at]), &played.rest[at]);
+        let Some(upper) = played.upper[at] else {
+            // A bone that is a matrix and has no node above it never moves.
+            return match rest.deviation > SHEAR {
+                true => Ok(()),
+                false => self.moves(keys, at, rest, &of_bone().collect::<Vec<_>>(), what),
             };
-            return match of_bone().position(far) {
-                None => Ok(()),
-                Some(_) => Err(shear(skeleton, bone, "the bind pose".into(), rest.deviation)),
-            };
+        };
+        let pair = played.pair(at);
+        let mut axes = pair.axes;
+        let pairs = of_bone().map(|trs| {
+            let pair = Pair::new(&trs.matrix, axes);
+            axes = pair.axes;
+            pair
+        });
+        let pairs: Vec<Pair> = pairs.collect();
+        self.moves(keys, upper, &pair.upper, &pairs.iter().map(|pair| &pair.upper).collect::<Vec<_>>(), what)?;
+        self.turns(keys, at, pair.lower, pairs.iter().map(|pair| pair.lower), what)
+    }
+
+    /// Translation, rotation and scale of a node in every frame.
+    fn moves(
+        &mut self,
+        keys: &mut Keys,
+        node: usize,
+        rest: &Trs,
+        frames: &[&Trs],
+        what: &str,
+    ) -> Result<(), WriteError> {
+        let vectors = |of: fn(&Trs) -> DVec3| to_floats(frames.iter().flat_map(|trs| of(trs).to_array()), 3, what);
+        let (translations, scales) = (vectors(|trs| trs.translation)?, vectors(|trs| trs.scale)?);
+        let at_rest = |vector: DVec3| vector.as_vec3().to_array();
+        keys.add(self, node, "translation", &translations, &at_rest(rest.translation), 3, Extent::Shortest);
+        self.turns(keys, node, rest.rotation, frames.iter().map(|trs| trs.rotation), what)?;
+        keys.add(self, node, "scale", &scales, &at_rest(rest.scale), 3, Extent::Shortest);
+        Ok(())
+    }
+
+    /// The rotation of a node in every frame, each quaternion on the side of the one before.
+    fn turns(
+        &mut self,
+        keys: &mut Keys,
+        node: usize,
+        rest: DQuat,
+        frames: impl Iterator<Item = DQuat>,
+        what: &str,
+    ) -> Result<(), WriteError> {
+        let mut last = rest;
+        let near = frames.flat_map(|rotation| {
+            last = if rotation.dot(last) < 0.0 { -rotation } else { rotation };
+            last.to_array()
+        });
+        let values = to_floats(near, 4, what)?;
+        keys.add(self, node, "rotation", &values, &rest.as_quat().to_array(), 4, Extent::Shortest);
+        Ok(())
+    }
+
+    /// The curves of a bone. They never shear: of a bone that is two nodes the lower one stays straight.
+    fn curved_bone(
+        &mut self,
+        keys: &mut Keys,
+        played: &Played,
+        bone: BoneIndex,
+        clip: &GlbClip,
+    ) -> Result<(), WriteError> {
+        let (at, what) = (bone.get(), format!("clip \"{}\"", clip.name));
+        let plain = &played.rest[at];
+        let mut node = at;
+        let mut rest = plain.clone();
+        if let Some(upper) = played.upper[at] {
+            let pair = played.pair(at);
+            self.turns(keys, at, pair.lower, std::iter::once(DQuat::IDENTITY), &what)?;
+            (node, rest) = (upper, pair.upper);
         }
-        if let Some((at, trs)) = of_bone().enumerate().find(|(_, trs)| trs.deviation > SHEAR) {
-            return Err(shear(skeleton, bone, format!("clip \"{clip}\", frame {at}"), trs.deviation));
-        }
-        let mut last = rest.rotation;
-        let rotations: Vec<DQuat> = of_bone()
-            .map(|trs| {
-                last = if trs.rotation.dot(last) < 0.0 { -trs.rotation } else { trs.rotation };
-                last
-            })
-            .collect();
-        let what = format!("clip \"{clip}\"");
-        let translations = to_floats(of_bone().flat_map(|trs| trs.translation.to_array()), 3, &what)?;
-        let rotations = to_floats(rotations.into_iter().flat_map(|q| q.to_array()), 4, &what)?;
-        let scales = to_floats(of_bone().flat_map(|trs| trs.scale.to_array()), 3, &what)?;
-        for (path, values, rest) in [
-            ("translation", translations, &rest.translation.to_array()[..]),
-            ("rotation", rotations, &rest.rotation.to_array()[..]),
-            ("scale", scales, &rest.scale.to_array()[..]),
+        for (of, path, rest, plain) in [
+            (
+                CurveOf::Translation(bone),
+                "translation",
+                rest.translation.to_array().to_vec(),
+                plain.translation.to_array().to_vec(),
+            ),
+            (
+                CurveOf::Rotation(bone),
+                "rotation",
+                rest.rotation.to_array().to_vec(),
+                plain.rotation.to_array().to_vec(),
+            ),
+            (CurveOf::Scale(bone), "scale", rest.scale.to_array().to_vec(), plain.scale.to_array().to_vec()),
         ] {
-            let rest: Vec<f32> = rest.iter().map(|x| *x as f32).collect();
-            keys.add(self, bone.get(), path, &values, &rest, rest.len(), Extent::Shortest);
+            let mut curves = clip.curves.iter().filter(|curve| curve.of == of).peekable();
+            if curves.peek().is_none() {
+                let values = to_floats(plain, rest.len(), &what)?;
+                let rest: Vec<f32> = rest.iter().map(|x| *x as f32).collect();
+                keys.add(self, node, path, &values, &rest, rest.len(), Extent::Shortest);
+            }
+            curves.try_for_each(|curve| keys.curve(self, node, path, curve, &rest, &clip.name))?;
         }
         Ok(())
     }
-}
-
-fn shear(skeleton: &Skeleton, bone: BoneIndex, place: String, deviation: f64) -> WriteError {
-    WriteError::Shear { bone: skeleton.names()[bone].clone(), place, deviation }
 }
 
 /// How much of a clip a channel spans.

@@ -1,10 +1,10 @@
 //! Clips as the writer takes them: a file's own keys where it has them, and else frames that stay close to the motion between them.
 
 use super::scene::{GlbClip, GlbScene};
-use super::trs::{Trs, locals};
+use super::trs::{Pair, SHEAR, Trs, locals};
 use crate::contents::{Clip, ClipFrame};
 use crate::curve::CurveOf;
-use dermis_rig::glam::{DAffine3, DVec3};
+use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::rotation::slerp;
 
 /// What a clip became.
@@ -59,6 +59,8 @@ struct Between<'a> {
     reach: Vec<Vec<DVec3>>,
     /// How far each morph target moves a vertex at most.
     largest: Vec<f64>,
+    /// The axes that the two nodes of a bone that shears start from.
+    axes: Vec<DMat3>,
 }
 
 /// A frame's local transforms.
@@ -66,6 +68,32 @@ struct Locals<'a> {
     time: f64,
     bones: Vec<Trs>,
     frame: &'a ClipFrame,
+}
+
+/// The way of a bone between two frames, as a reader of the file goes it.
+struct Way<'a> {
+    ends: [&'a Trs; 2],
+    /// Of a bone that shears.
+    pairs: Option<[Pair; 2]>,
+}
+
+impl<'a> Way<'a> {
+    fn new(ends: [&'a Trs; 2], before: DMat3) -> Self {
+        let shears = ends.iter().any(|trs| trs.deviation > SHEAR);
+        let pairs = shears.then(|| {
+            let from = Pair::new(&ends[0].matrix, before);
+            let to = Pair::new(&ends[1].matrix, from.axes);
+            [from, to]
+        });
+        Self { ends, pairs }
+    }
+
+    fn at(&self, s: f64) -> DAffine3 {
+        match &self.pairs {
+            None => mean(self.ends, s),
+            Some([from, to]) => mean([&from.upper, &to.upper], s) * DAffine3::from_quat(slerp(from.lower, to.lower, s)),
+        }
+    }
 }
 
 impl<'a> Between<'a> {
@@ -96,7 +124,9 @@ impl<'a> Between<'a> {
         let longest = |deltas: &[DVec3]| deltas.iter().map(|d| d.length()).fold(0.0, f64::max);
         let largest = scene.morphs.iter().map(|morph| longest(&morph.deltas)).collect();
         let has_weight_keys = curves.iter().any(|curve| curve.of == CurveOf::MorphWeights);
-        Self { clip, scene, has_keys, has_weight_keys, reach, largest }
+        let rest = scene.skeleton.and_then(|skeleton| scene.shown_locals(skeleton).ok()).unwrap_or_default();
+        let axes = rest.iter().map(|rest| Pair::new(&rest.matrix, DMat3::IDENTITY).axes).collect();
+        Self { clip, scene, has_keys, has_weight_keys, reach, largest, axes }
     }
 
     /// Adds frames until none is off by more than `tolerance`; result: how far the worst is.
@@ -106,9 +136,12 @@ impl<'a> Between<'a> {
         let mut made = Vec::with_capacity(frames.len());
         let mut open: Vec<(f64, ClipFrame)> = std::mem::take(frames);
         open.reverse();
+        let mut axes = self.axes.clone();
         while let Some(from) = open.pop() {
+            let mut next = None;
             while let Some(to) = open.last() {
-                let Some(off) = self.off(&from, to) else { break }; // what cannot be written is not looked at
+                let Some((off, there)) = self.off(&from, to, &axes) else { break }; // what cannot be written is not looked at
+                next = Some(there);
                 if off <= tolerance || room == 0 {
                     worst = worst.max(off);
                     break;
@@ -120,7 +153,7 @@ impl<'a> Between<'a> {
                     break; // there is no time between
                 }
                 let held = (before, (self.clip.sample)(before));
-                let is_jump = self.off(&from, &held).is_some_and(|off| off <= tolerance);
+                let is_jump = self.off(&from, &held, &axes).is_some_and(|(off, _)| off <= tolerance);
                 room -= 1;
                 if is_jump {
                     open.push(held);
@@ -128,16 +161,23 @@ impl<'a> Between<'a> {
                 }
                 open.push((middle, (self.clip.sample)(middle)));
             }
+            axes = next.unwrap_or(axes);
             made.push(from);
         }
         *frames = made;
         worst
     }
 
-    /// How far the motion between two frames is from the straight way between them.
-    fn off(&self, from: &(f64, ClipFrame), to: &(f64, ClipFrame)) -> Option<f64> {
+    /// How far the motion between two frames is from the way that a reader goes between them, and the axes of bones at its end.
+    fn off(&self, from: &(f64, ClipFrame), to: &(f64, ClipFrame), axes: &[DMat3]) -> Option<(f64, Vec<DMat3>)> {
         let (a, b) = (self.locals(from)?, self.locals(to)?);
-        LOOKED_AT.iter().map(|&s| self.off_at(&a, &b, s)).try_fold(0.0, |worst, off| Some(f64::max(worst, off?)))
+        let ends = a.bones.iter().zip(&b.bones).zip(axes);
+        let ways: Vec<Way> = ends.map(|((a, b), axes)| Way::new([a, b], *axes)).collect();
+        let there =
+            ways.iter().zip(axes).map(|(way, axes)| way.pairs.as_ref().map_or(*axes, |[_, to]| to.axes)).collect();
+        let off = LOOKED_AT.iter().map(|&s| self.off_at(&a, &b, &ways, s));
+        let worst = off.into_iter().try_fold(0.0, |worst, off| Some(f64::max(worst, off?)))?;
+        Some((worst, there))
     }
 
     fn locals<'f>(&self, (time, frame): &'f (f64, ClipFrame)) -> Option<Locals<'f>> {
@@ -148,7 +188,7 @@ impl<'a> Between<'a> {
         Some(Locals { time: *time, bones, frame })
     }
 
-    fn off_at(&self, a: &Locals<'_>, b: &Locals<'_>, s: f64) -> Option<f64> {
+    fn off_at(&self, a: &Locals<'_>, b: &Locals<'_>, ways: &[Way<'_>], s: f64) -> Option<f64> {
         let told = (self.clip.sample)(a.time + (b.time - a.time) * s);
         let mut worst: f64 = 0.0;
         if let Some(skeleton) = self.scene.skeleton {
@@ -160,7 +200,7 @@ impl<'a> Between<'a> {
                     world.push(true_one);
                     continue;
                 }
-                let mut local = mean(&a.bones[at], &b.bones[at], s);
+                let mut local = ways[at].at(s);
                 if self.has_keys[at] {
                     // Its own keys are exact; its parent is off.
                     let back = dermis_rig::skeleton::invert(&told.pose.bones[(*parent)?])?;
@@ -185,7 +225,7 @@ impl<'a> Between<'a> {
 }
 
 /// What a reader makes of two linear keys between them.
-fn mean(a: &Trs, b: &Trs, s: f64) -> DAffine3 {
+fn mean([a, b]: [&Trs; 2], s: f64) -> DAffine3 {
     let rotation = slerp(a.rotation, b.rotation, s);
     DAffine3::from_scale_rotation_translation(a.scale.lerp(b.scale, s), rotation, a.translation.lerp(b.translation, s))
 }

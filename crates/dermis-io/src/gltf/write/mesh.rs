@@ -10,7 +10,7 @@ use crate::appearance::Description;
 use crate::normals::{MorphShading, Shading};
 use dermis_rig::glam::{DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
-use dermis_rig::{Mesh, MeshError, RenderMesh};
+use dermis_rig::{Mesh, MeshError, RenderMesh, make_unique};
 use serde_json::{Map, json};
 
 impl Tables {
@@ -103,7 +103,8 @@ impl Tables {
         let mut made = json!({ "name": scene.name, "primitives": primitives });
         if !scene.morphs.is_empty() {
             made["weights"] = json!(scene.rest_weights()?);
-            let names: Vec<&str> = scene.morphs.iter().map(|morph| morph.name.as_str()).collect();
+            let mut names: Vec<String> = scene.morphs.iter().map(|morph| morph.name.clone()).collect();
+            make_unique(&mut names, "_");
             made["extras"] = json!({ "targetNames": names });
         }
         join(&mut made, &look.mesh);

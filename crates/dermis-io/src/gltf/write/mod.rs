@@ -14,15 +14,17 @@ pub use between::Keyed;
 pub use scene::{GlbClip, GlbScene, MorphNormals};
 
 use crate::{Format, WriteError};
-use dermis_rig::{BoneIndex, Skeleton};
+use animation::Played;
+use dermis_rig::{BoneIndex, Skeleton, make_unique};
 use serde_json::{Value, json};
 use std::io::Write;
 use tables::{Tables, push_list};
 
 /// Writes a binary glTF.
 ///
-/// Bones become nodes with the local transform `B_parent⁻¹ B_k`, or that of the default pose, and B_k⁻¹ as inverse bind matrix; a bone that is sheared at
-/// rest keeps its matrix, but cannot be animated. Normals are those of [`RenderMesh`](dermis_rig::RenderMesh); without them they are area-weighted
+/// Bones become nodes with the local transform `B_parent⁻¹ B_k`, or that of the default pose, and B_k⁻¹ as inverse bind matrix. A bone that is sheared and
+/// never moves is a matrix; one that shears as it moves is two nodes, exact in every frame ([`affine_nodes`](super::affine_nodes)). Names that occur twice
+/// get numbers. Normals are those of [`RenderMesh`](dermis_rig::RenderMesh); without them they are area-weighted
 /// over [`Mesh`](dermis_rig::Mesh), so that a seam does not show. Drawn vertices keep their order; those of a file that knows only corners
 /// are written once where nothing tells them apart. `_VERTEX` says which vertex each hangs on, where they differ.
 /// Weights become as many sets of four as the fullest vertex needs, the largest first; where all are multiples of 1/255 or 1/65535
@@ -40,21 +42,39 @@ pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError
     let look = appearance::description(carried)?;
     let bones = scene.skeleton.map_or(0, Skeleton::len);
     let (mut nodes, mut roots) = (Vec::new(), Vec::new());
+    let mut played = Played::default();
     if let Some(skeleton) = scene.skeleton {
-        let rest = scene.shown_locals(skeleton)?;
+        played = Played::new(scene, skeleton)?;
+        let top = |bone: BoneIndex| played.upper[bone.get()].unwrap_or(bone.get());
         let mut children = vec![Vec::new(); bones];
         for (bone, parent) in skeleton.parents().enumerate() {
             if let Some(parent) = parent {
-                children[parent.get()].push(bone.get());
+                children[parent.get()].push(top(bone));
             }
         }
-        for ((bone, rest), children) in skeleton.bones().zip(&rest).zip(children) {
+        let mut names = skeleton.names().to_vec();
+        let mut further = Vec::new(); // above bones that shear
+        for ((bone, rest), children) in skeleton.bones().zip(&played.rest).zip(children) {
             let mut node = rest.node();
-            node["name"] = json!(skeleton.names()[bone]);
+            if played.upper[bone.get()].is_some() {
+                let pair = played.pair(bone.get());
+                if !(pair.upper.matrix.is_finite() && pair.upper.rotation.is_finite() && pair.lower.is_finite()) {
+                    let what = format!("the place of bone \"{}\"", skeleton.names()[bone]);
+                    return Err(WriteError::NotFinite { what });
+                }
+                let mut upper = pair.upper.node();
+                upper["children"] = json!([bone.get()]);
+                further.push(upper);
+                names.push(format!("{}_stretch", skeleton.names()[bone]));
+                node = json!({ "rotation": pair.lower.to_array() });
+            }
             push_list(&mut node, "children", children);
             nodes.push(node);
         }
-        roots = skeleton.bones().filter(|bone| skeleton.parents()[*bone].is_none()).map(BoneIndex::get).collect();
+        nodes.append(&mut further);
+        make_unique(&mut names, "_");
+        nodes.iter_mut().zip(names).for_each(|(node, name)| node["name"] = json!(name));
+        roots = skeleton.bones().filter(|bone| skeleton.parents()[*bone].is_none()).map(top).collect();
         if roots.len() > 1 {
             // A skin's joints need a common root.
             nodes.push(json!({ "name": "Armature", "children": roots }));
@@ -94,9 +114,11 @@ pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError
         let skin = file.skin(skeleton)?;
         root.insert("skins".into(), json!([skin]));
     }
+    let mut names: Vec<String> = scene.clips.iter().map(|clip| clip.name.clone()).collect();
+    make_unique(&mut names, "_");
     let mut animations = Vec::new();
-    for clip in scene.clips {
-        animations.push(file.animation(scene, clip, mesh_node)?);
+    for clip in names.iter().enumerate() {
+        animations.push(file.animation(scene, &played, (clip.0, clip.1), mesh_node)?);
     }
     root.insert("scene".into(), json!(0));
     let mut shown = json!({ "name": scene.name });

@@ -1,7 +1,8 @@
 //! What a binary glTF is written from.
 
+use super::animation::frames;
 use super::tables::expect;
-use super::trs::{SHEAR, Trs, locals};
+use super::trs::{Trs, locals};
 use crate::{Curve, MorphTarget, WriteError};
 use dermis_rig::{Influences, Mesh, Skeleton, WorldPose};
 use serde_json::Value;
@@ -15,8 +16,8 @@ pub struct GlbScene<'a> {
     pub mesh: Option<&'a Mesh>,
     /// The skeleton at rest.
     pub skeleton: Option<&'a Skeleton>,
-    /// The pose that the file shows without a clip: the bind pose without one, and where nodes cannot hold it (a bone that it
-    /// shears, or that stands below one without an inverse).
+    /// The pose that the file shows without a clip: the bind pose without one, and where nodes cannot hold it (a bone stands below one
+    /// without an inverse).
     pub default_pose: Option<&'a WorldPose>,
     /// Skinning weights of the mesh: any number per vertex, each row sums to one.
     pub weights: Option<&'a Influences>,
@@ -62,10 +63,15 @@ pub struct GlbClip {
 }
 
 impl GlbScene<'_> {
+    /// Why a clip cannot be written with this scene, for its poses' sake: a bone without size above others, or numbers that are none.
+    pub fn refusal(&self, clip: &GlbClip) -> Option<WriteError> {
+        frames(self, clip).err()
+    }
+
     /// Local transforms of the bones where no clip says otherwise.
     pub(super) fn shown_locals(&self, skeleton: &Skeleton) -> Result<Vec<Trs>, WriteError> {
         match self.default_locals(skeleton) {
-            Some(shown) => Ok(shown.iter().map(Trs::unsheared).collect()),
+            Some(shown) => Ok(shown),
             None => locals(skeleton, &WorldPose::new(skeleton.bind().to_vec()), || "the bind pose".into()),
         }
     }
@@ -78,12 +84,8 @@ impl GlbScene<'_> {
     /// What a GLB loses of the default pose, in words; `None` if nothing.
     pub fn lost_of_default_pose(&self) -> Option<String> {
         let (skeleton, _) = (self.skeleton?, self.default_pose?);
-        let Some(shown) = self.default_locals(skeleton) else {
-            return Some("the default pose, in which a bone has no size; the bind pose stands for it".into());
-        };
-        let sheared = shown.iter().filter(|bone| bone.deviation > SHEAR).count();
-        (sheared > 0)
-            .then(|| format!("the shear of {sheared} bones in the default pose, which is the nearest one without"))
+        let is_lost = self.default_locals(skeleton).is_none();
+        is_lost.then(|| "the default pose, in which a bone has no size; the bind pose stands for it".into())
     }
 
     /// Weights of the morph targets where no clip says otherwise.

@@ -1,5 +1,6 @@
 //! Local transforms as glTF animates them: translation, rotation, scale.
 
+use super::super::affine_nodes::svd;
 use crate::WriteError;
 use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3};
 use dermis_rig::rotation::{nearest_rotation, quat_from_matrix};
@@ -34,12 +35,6 @@ impl Trs {
         Self { translation: matrix.translation, rotation: quat_from_matrix(&r), scale, matrix, deviation }
     }
 
-    /// The same without what glTF cannot animate.
-    pub(super) fn unsheared(&self) -> Self {
-        let matrix = DAffine3::from_scale_rotation_translation(self.scale, self.rotation, self.translation);
-        Self { matrix, deviation: 0.0, ..self.clone() }
-    }
-
     pub(super) fn node(&self) -> Value {
         if self.deviation > SHEAR {
             let m = self.matrix.matrix3.to_cols_array_2d();
@@ -52,6 +47,27 @@ impl Trs {
             node["scale"] = json!(self.scale.to_array());
         }
         node
+    }
+}
+
+/// A local transform as two nodes, which may shear: by the singular value decomposition A = U S Vᵀ an upper one with rotation U, scale S
+/// and the translation, and below it one with rotation Vᵀ.
+pub(super) struct Pair {
+    pub(super) upper: Trs,
+    /// Vᵀ.
+    pub(super) lower: DQuat,
+    /// V, where the pair of the next frame starts from.
+    pub(super) axes: DMat3,
+}
+
+impl Pair {
+    /// The pair with axes near those of the frame before, so that they change little from frame to frame.
+    pub(super) fn new(matrix: &DAffine3, before: DMat3) -> Self {
+        let (u, scale, axes) = svd(&matrix.matrix3, before);
+        let (rotation, translation) = (quat_from_matrix(&u), matrix.translation);
+        let matrix = DAffine3 { matrix3: u * DMat3::from_diagonal(scale), translation };
+        let upper = Trs { translation, rotation, scale, matrix, deviation: 0.0 };
+        Self { upper, lower: quat_from_matrix(&axes.transpose()), axes }
     }
 }
 

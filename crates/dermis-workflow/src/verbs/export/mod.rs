@@ -48,6 +48,7 @@ impl Exported {
             "bytes": self.bytes,
             "frames": self.frames,
             "shapes": self.shapes,
+            "plain_rig": self.against_model.is_none(),
             "pruned": self.pruned.as_ref().map(prune_json),
             "weights_alone": self.weights_alone.map(pair),
             "against_model": self.against_model.map(pair),

@@ -4,11 +4,12 @@ pub mod error;
 mod page;
 pub(crate) mod recipe;
 mod rig;
+mod take;
 
 use crate::error::Error;
-use crate::load::{FileNote, read_contents};
+use crate::load::{FileNote, kind_of, read_contents};
 use dermis_deform::baked::CoefficientPrecision;
-use dermis_io::{Contents, Flaw, Space, UpAxis};
+use dermis_io::{Contents, Flaw, Format, Space, UpAxis};
 use dermis_rig::number::decimal;
 pub(crate) use rig::moving;
 use serde_json::{Value, json};
@@ -35,6 +36,9 @@ pub(crate) struct Looked {
 
 /// Looks into a file, and keeps what it holds.
 pub(crate) fn look(path: &Path) -> Result<Looked, Error> {
+    if kind_of(path) == Some(Format::Markers) {
+        return take::look(path);
+    }
     let (contents, note) = read_contents(path, &Space::default())?;
     let mut value = describe(&contents, &note);
     let rig = rig::RigFound::of(&contents);
@@ -181,6 +185,7 @@ pub fn lines(value: &Value) -> Vec<String> {
             influences["bones_used"],
         ));
     }
+    take::lines(&value["take"], &mut out);
     if value["influence_maps"] == true {
         out.push("  influence maps are in the file".into());
     }
