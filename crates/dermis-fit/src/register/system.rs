@@ -14,16 +14,16 @@ use dermis_solve::faer::{Mat, Side};
 /// How strongly joints are held without a scan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hold {
-    /// Towards rest: what a turn of σ from rest costs, square rest diagonals.
+    /// Towards rest: what a turn of σ from rest costs, L².
     pub rest: f64,
-    /// Towards the range of the joint, from outside: square rest diagonals per square radian.
+    /// Towards the range of the joint, from outside: L² per square radian.
     pub range: f64,
 }
 
 /// What a joint moves a point by: its place among the free joints, and a_j.
 pub(super) type Lever = (usize, DVec3);
 
-/// Normal equations over the turns of the free joints, the turn of the character, and its move in rest diagonals.
+/// Normal equations over the turns of the free joints, the turn of the character, and its move in L.
 pub(super) struct System<'b, 'a> {
     body: &'b Body<'a>,
     transforms: &'b [DAffine3],

@@ -19,6 +19,9 @@ pub(crate) struct Bordered {
     on_border: Vec<bool>,
 }
 
+/// Shares of a corner in a point that are rounding.
+const ROUNDING: f64 = 1e-9;
+
 /// A point of the surface.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spot {
@@ -73,14 +76,19 @@ impl Bordered {
         let corners = self.triangles[triangle];
         let [a, b, c] = corners.map(|c| self.positions[c as usize]);
         let (point, place) = closest_on_triangle(p, &[a, b, c]);
-        let border = match place {
-            Place::Face => false,
-            Place::Edge(i) => self.borders[triangle][i],
-            Place::Corner(i) => self.on_border[corners[i] as usize],
-        };
         let whole = (b - a).cross(c - a);
         let share = |u: DVec3, v: DVec3| (u.cross(v).dot(whole) / whole.length_squared()).clamp(0.0, 1.0);
         let shares = [share(b - point, c - point), share(c - point, a - point), share(a - point, b - point)];
+        // A point on an edge but for rounding is on it: a vertex that lies on a scan's border must not be within one time and beyond another.
+        let without = |i: usize| shares[i] <= ROUNDING;
+        let border = match place {
+            Place::Face => (0..3).any(|i| match (without((i + 1) % 3), without((i + 2) % 3)) {
+                (true, true) => self.on_border[corners[i] as usize],
+                (_, on_edge) => on_edge && self.borders[triangle][i],
+            }),
+            Place::Edge(i) => self.borders[triangle][i],
+            Place::Corner(i) => self.on_border[corners[i] as usize],
+        };
         let mixed: DVec3 =
             corners.iter().zip(shares).map(|(&c, t)| self.normals[c as usize].normalize_or_zero() * t).sum();
         Spot { point, normal: mixed.normalize_or_zero(), border }
