@@ -259,9 +259,12 @@ pub fn faded(weights: &Influences, most: usize) -> Result<(Influences, Pruned), 
         report.vertices += usize::from(!dropped.is_empty());
         report.dropped += dropped.len();
         report.largest_loss = report.largest_loss.max(dropped.iter().map(|e| e.1).sum());
-        let sum: f64 = kept.iter().map(|(_, w)| w - level).sum();
+        // What is above the limit by rounding alone is not above it.
+        let above: Vec<(BoneIndex, f64)> =
+            kept.iter().map(|&(bone, w)| (bone, w - level)).filter(|(_, w)| *w > NEGLIGIBLE).collect();
+        let sum: f64 = above.iter().map(|(_, w)| w).sum();
         if sum > EQUAL {
-            kept.iter().filter(|(_, w)| *w > level).map(|&(bone, w)| (bone, (w - level) / sum)).collect()
+            above.into_iter().map(|(bone, w)| (bone, w / sum)).collect()
         } else {
             kept.iter().map(|&(bone, _)| (bone, 1.0 / kept.len() as f64)).collect()
         }

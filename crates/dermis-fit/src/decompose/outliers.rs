@@ -13,8 +13,8 @@
 //! parts. All but the largest are adrift if they are small (at most 8 vertices, and a quarter of the component); where more than a quarter of a
 //! component is adrift, that is how it moves. A position is an outlier in each of these cases:
 //!
-//! - The vertex is adrift alone, in at most half of the frames, and its edges have changed there four times as much as in the others: skin that is drawn out
-//!   and goes back is on its way in the frames between.
+//! - The vertex is adrift alone, in at most half of the frames, and four times as far from where the motion of its neighbours takes it as in the others: skin that is
+//!   drawn out and goes back is on its way in the frames between.
 //! - It is adrift alone in more, and farther from all its neighbours than a quarter of the mesh's extent in half of them. Then it is of no use as a bone.
 //! - It is adrift with others that keep their shape, for one frame at a time, in at most a quarter of the frames.
 //!
@@ -52,7 +52,7 @@ const LOOKS: usize = 1 << 20;
 const ADRIFT: (usize, usize) = (8, 4);
 /// The share of the frames, as a reciprocal, in which a vertex is adrift alone, and with others.
 const FRAMES: (usize, usize) = (2, 4);
-/// How much more than in other frames the edges of a vertex change where it is an outlier.
+/// How much farther than in other frames a vertex is from where its neighbours take it where it is an outlier.
 const SUDDEN: f64 = 4.0;
 /// How far from its neighbours a vertex is of no use, in parts of the extent.
 const FAR: f64 = 0.25;
@@ -78,9 +78,7 @@ impl<'a> Mended<'a> {
         let mend = |(&frame, of_frame): (&usize, &BTreeSet<u32>)| {
             let mut positions = sequence.frames[frame].to_vec();
             for &v in of_frame {
-                let around = surface.around(v, of_frame);
-                let pairs = around.iter().map(|&u| (1.0, sequence.rest[u], sequence.frames[frame][u]));
-                positions[v as usize] = fit_rigid(pairs).transform_point3(sequence.rest[v as usize]);
+                positions[v as usize] = surface.carried(sequence, frame, v, of_frame);
             }
             (frame, positions)
         };
@@ -240,14 +238,20 @@ impl Edges {
         let adrift: Vec<Adrift> =
             frames.flat_map_iter(|(frame, x)| self.adrift(sequence, (frame, x), torn_from, &whole)).collect();
         let mut of_vertex: BTreeMap<u32, Vec<&Adrift>> = BTreeMap::new();
-        adrift.iter().for_each(|one| of_vertex.entry(one.vertex).or_default().push(one));
+        let mut of_frame: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); sequence.frames.len()];
+        for one in &adrift {
+            of_vertex.entry(one.vertex).or_default().push(one);
+            of_frame[one.frame].insert(one.vertex);
+        }
         let (frames, far) = (sequence.frames.len(), FAR * PrincipalBox::of(sequence.rest).extent());
         let mut outliers: BTreeMap<usize, BTreeSet<u32>> = BTreeMap::new();
         for (&vertex, times) in &of_vertex {
             let mut away: Vec<f64> = times.iter().filter_map(|one| one.alone).collect();
             away.sort_by(f64::total_cmp);
-            let seldom = FRAMES.0 * away.len() <= frames && self.is_sudden(sequence, vertex, times);
-            let alone = seldom || away.get(away.len() / 2).is_some_and(|middle| *middle > far);
+            let alone = match FRAMES.0 * away.len() <= frames {
+                true => self.is_sudden(sequence, vertex, times, &of_frame),
+                false => away[away.len() / 2] > far,
+            };
             let at_once = |frame: usize| times.iter().any(|other| other.frame.abs_diff(frame) == 1);
             let together = FRAMES.1 * (times.len() - away.len()) <= frames;
             for one in times {
@@ -263,26 +267,32 @@ impl Edges {
         outliers
     }
 
-    /// Whether the least change of an edge of a vertex is larger where the vertex is adrift alone than it is elsewhere: the medians of both.
-    fn is_sudden(&self, sequence: &Sequence<'_>, vertex: u32, times: &[&Adrift]) -> bool {
-        let least = |x: &[DVec3]| -> f64 {
-            let length = |x: &[DVec3], u: u32| x[u as usize].distance(x[vertex as usize]);
-            let changes = self.neighbours.of(vertex as usize).iter().map(|&u| length(x, u) - length(sequence.rest, u));
-            changes.map(f64::abs).fold(f64::INFINITY, f64::min)
+    /// Whether a vertex is much farther from where its neighbours take it in the frames in which it is adrift alone than in those in which it is not adrift: the
+    /// medians of both.
+    fn is_sudden(&self, sequence: &Sequence<'_>, vertex: u32, times: &[&Adrift], adrift: &[BTreeSet<u32>]) -> bool {
+        let off = |frame: usize| {
+            sequence.frames[frame][vertex as usize].distance(self.carried(sequence, frame, vertex, &adrift[frame]))
         };
-        let (mut adrift, mut attached) = (Vec::new(), Vec::new());
-        for (frame, x) in sequence.frames.iter().enumerate() {
+        let (mut alone, mut attached) = (Vec::new(), Vec::new());
+        for frame in 0..sequence.frames.len() {
             match times.iter().find(|one| one.frame == frame) {
-                Some(one) if one.alone.is_some() => adrift.push(least(x)),
+                Some(one) if one.alone.is_some() => alone.push(off(frame)),
                 Some(_) => {}
-                None => attached.push(least(x)),
+                None => attached.push(off(frame)),
             }
         }
         let median = |of: &mut Vec<f64>| {
             let middle = of.len() / 2;
             if of.is_empty() { 0.0 } else { *of.select_nth_unstable_by(middle, f64::total_cmp).1 }
         };
-        median(&mut adrift) > SUDDEN * median(&mut attached)
+        median(&mut alone) > SUDDEN * median(&mut attached)
+    }
+
+    /// Where the rigid motion of its neighbours takes a vertex, of those that `without` leaves.
+    fn carried(&self, sequence: &Sequence<'_>, frame: usize, v: u32, without: &BTreeSet<u32>) -> DVec3 {
+        let around = self.around(v, without);
+        let pairs = around.iter().map(|&u| (1.0, sequence.rest[u], sequence.frames[frame][u]));
+        fit_rigid(pairs).transform_point3(sequence.rest[v as usize])
     }
 
     /// The vertices adrift in a frame, ascending.

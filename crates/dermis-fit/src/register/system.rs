@@ -196,8 +196,10 @@ impl<'b, 'a> System<'b, 'a> {
     pub fn step(&self, state: &State) -> Option<State> {
         let size = self.right.len();
         let mut damped = self.matrix.clone();
-        for i in 0..size {
-            damped[(i, i)] += 1e-3 * damped[(i, i)] + 1e-10;
+        // Alike about all axes: turns of a joint lie along those of the world.
+        for block in (0..size).step_by(3) {
+            let mean = (0..3).map(|r| damped[(block + r, block + r)]).sum::<f64>() / 3.0;
+            (0..3).for_each(|r| damped[(block + r, block + r)] += 1e-3 * mean + 1e-10);
         }
         let factor = damped.llt(Side::Lower).ok()?;
         let delta = factor.solve(Mat::from_fn(size, 1, |i, _| self.right[i]));

@@ -6,7 +6,7 @@ use dermis_rig::glam::DVec3;
 use dermis_rig::mesh::{Neighbours, vertex_areas};
 use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Influences, Mesh, Skeleton};
 use dermis_solve::SolveError;
-use dermis_solve::simplex::{Entry, Quadratic};
+use dermis_solve::simplex::{Entry, NEGLIGIBLE, Quadratic};
 use rayon::prelude::*;
 
 /// A vertex's place on a scan.
@@ -210,8 +210,8 @@ impl Problem {
         quadratic.add_ridge(settings.smoothness * doubt * quadratic.mean_diagonal() + floor, &around);
         let found = quadratic.minimise_sparse(&vec![Entry::Free; n], settings.influences).weights;
         let row: Vec<(BoneIndex, f64)> =
-            self.candidates.iter().zip(&found).filter(|(_, w)| **w > 0.0).map(|(b, w)| (*b, *w)).collect();
-        let sum: f64 = found.iter().sum();
+            self.candidates.iter().zip(&found).filter(|(_, w)| **w > NEGLIGIBLE).map(|(b, w)| (*b, *w)).collect();
+        let sum: f64 = row.iter().map(|(_, w)| w).sum();
         Ok(row.into_iter().map(|(b, w)| (b, w / sum)).collect())
     }
 }
