@@ -9,12 +9,12 @@ use crate::body::Body;
 use dermis_fit::heat::{HeatReport, HeatSettings, faded, heat_weights};
 use dermis_fit::surface::Surface;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, BoneVec, Influences, Mesh, Progress};
-use std::collections::BTreeMap;
+use dermis_rig::{BoneIndex, BoneVec, Influences, Mesh, PrincipalBox, Progress};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A shell of at least this part of the largest shell's area is a part of the body.
 const PART: f64 = 0.1;
-/// A shell whose box is smaller than this is rigid.
+/// A shell whose box, along its principal axes, is smaller than this is rigid.
 const TINY: f64 = 0.06;
 
 /// How the weights were made.
@@ -78,18 +78,19 @@ pub fn weigh(
         sum.into_iter().collect()
     };
     // Tiny shells as a whole.
-    let mut shells: BTreeMap<u32, (DVec3, DVec3)> = BTreeMap::new();
+    let mut shells: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for t in body.triangles.iter().filter(|t| number[t[0] as usize].is_none()) {
-        for &n in t {
-            let p = body.nodes[n as usize];
-            let bounds = shells.entry(body.shell_of[n as usize]).or_insert((p, p));
-            *bounds = (bounds.0.min(p), bounds.1.max(p));
-        }
+        shells.entry(body.shell_of[t[0] as usize]).or_default().extend(t);
     }
+    let around = |(shell, nodes): (&u32, &BTreeSet<u32>)| {
+        let points: Vec<DVec3> = nodes.iter().map(|n| body.nodes[*n as usize]).collect();
+        (*shell, PrincipalBox::of(&points))
+    };
     let rigid: BTreeMap<u32, Vec<(BoneIndex, f64)>> = shells
         .iter()
-        .filter(|(_, (low, high))| low.distance(*high) < TINY)
-        .map(|(shell, (low, high))| (*shell, on_body(0.5 * (*low + *high))))
+        .map(around)
+        .filter(|(_, around)| around.extent() < TINY)
+        .map(|(shell, around)| (shell, on_body(around.centre)))
         .collect();
     report.following = shells.len();
     report.body_shells = body.shell_areas.len() - shells.len();

@@ -134,7 +134,7 @@ impl Runner {
             let from = pose.matrices.wrapping_byte_add(bone.get() * stride);
             let matrix = unsafe { layout.read(bone.get(), from) }?;
             self.incoming.push(match (posed, &self.axes) {
-                (true, _) => matrix * skeleton.inverse_bind()[bone],
+                (true, _) => skeleton.bone_transform(bone, &matrix),
                 (false, Some(axes)) => axes.matrix(&matrix),
                 (false, None) => matrix,
             });

@@ -4,7 +4,7 @@ use crate::options::{ReadArgs, add_defaults, existing, page};
 use crate::show;
 use crate::ui::{Stop, Ui, command_line};
 use clap::{Command, ValueEnum};
-use dermis_workflow::fits::decompose::{BoneKind, DecomposeSettings, Effort};
+use dermis_workflow::fits::decompose::{BoneKind, DecomposeSettings, Effort, Outlier};
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{DecomposeOutcome, DecomposeRecipe, Input};
 use dermis_workflow::report::{show_length, unit_of};
@@ -12,6 +12,7 @@ use dermis_workflow::verbs::decompose::{
     ClusteredBones, ClusteringOptions, DecompositionMethod, GivenBonesOptions, GivenWeightsOptions, RefineOptions,
     SearchOptions, Tie,
 };
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -273,6 +274,35 @@ pub fn show(outcome: &DecomposeOutcome, ui: &Ui, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Positions that were set aside, by vertex.
+fn set_aside(outcome: &DecomposeOutcome) -> Option<String> {
+    /// Vertices that are named, and frames of each.
+    const NAMED: (usize, usize) = (6, 3);
+    let outliers = &outcome.made.report.outliers;
+    let (labels, frames) = (outcome.sequences.labels(), outcome.made.examples.len());
+    let mut of_vertex: BTreeMap<usize, Vec<&Outlier>> = BTreeMap::new();
+    outliers.iter().for_each(|outlier| of_vertex.entry(outlier.vertex).or_default().push(outlier));
+    let unit = unit_of(&outcome.made.model.space);
+    let named = of_vertex.iter().take(NAMED.0).map(|(vertex, times)| {
+        let farthest = times.iter().map(|o| o.distance).fold(0.0, f64::max);
+        let mut named: Vec<&str> = times.iter().take(NAMED.1).map(|o| labels[o.frame].as_str()).collect();
+        named.extend((times.len() > named.len()).then_some("…"));
+        let at = match times.len() {
+            1 => format!("frame {}", named.join(", ")),
+            n => format!("{n} of {frames} frames: {}", named.join(", ")),
+        };
+        format!("vertex {vertex} ({at}; {} off)", show_length(farthest, &unit))
+    });
+    let mut all: Vec<String> = named.collect();
+    all.extend((of_vertex.len() > all.len()).then(|| "…".to_owned()));
+    let (count, all) = (outliers.len(), all.join(", "));
+    match count {
+        0 => None,
+        1 => Some(format!("set aside, far from their neighbours: 1 position; errors leave it out: {all}")),
+        _ => Some(format!("set aside, far from their neighbours: {count} positions; errors leave them out: {all}")),
+    }
+}
+
 /// What was found, in sentences.
 fn lines(outcome: &DecomposeOutcome) -> Vec<String> {
     let (sequences, solved, made) = (&outcome.sequences, &outcome.solved, &outcome.made);
@@ -324,6 +354,7 @@ fn lines(outcome: &DecomposeOutcome) -> Vec<String> {
         let all = plural(sequences.left_out.len(), "frame");
         lines.push(format!("left out, not finite: {all} ({})", names.join(", ")));
     }
+    lines.extend(set_aside(outcome));
     let untimed: Vec<&str> =
         sequences.clips.iter().filter(|c| !c.timed && c.frames.len() > 1).map(|c| c.name.as_str()).collect();
     if !untimed.is_empty() {

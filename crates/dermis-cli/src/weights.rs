@@ -89,7 +89,7 @@ pub struct WeightsArgs {
     /// How strongly skin takes the warmth of its bone: 0.22 makes wider blends than 1 (bone heat)
     #[arg(long, value_name = "C", allow_negative_numbers = true)]
     transfer: Option<f64>,
-    /// How far a scan may be from the posed skin, in rest diagonals
+    /// How far a scan may be from the posed skin, in length units: diagonals of the box along the rig's principal axes
     #[arg(long, value_name = "DIAGONALS", allow_negative_numbers = true)]
     reach: Option<f64>,
     /// How strongly neighbouring vertices agree in a fit to scans; more for noisier scans
@@ -328,7 +328,7 @@ fn heat_lines(outcome: &WeightsOutcome, report: &HeatReport) -> Vec<String> {
     let (shells, vertices) = report.blind_shells;
     if shells > 0 {
         lines.push(format!(
-            "{shells} of the mesh's {} parts see no bone: their {vertices} vertices follow the nearest bones",
+            "{shells} of the mesh's {} parts have no bone inside: their {vertices} vertices follow the nearest bones",
             report.shells
         ));
     }

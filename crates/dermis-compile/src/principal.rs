@@ -82,7 +82,7 @@ pub fn principal_shapes(
         weights_alone: alone.finish(),
         collapsed,
     };
-    let rebuilt = add_principal(&corrections, 1e-6 * rig.mesh().diagonal(), most, &mut made)?;
+    let rebuilt = add_principal(&corrections, 1e-6 * rig.mesh().extent(), most, &mut made)?;
     let mut against = Distances::default();
     for s in 0..frames {
         let transforms = rig.skeleton().bone_transforms(&motion.frames[s].pose);

@@ -95,7 +95,7 @@ impl DualQuaternions {
         &self.pivots
     }
 
-    /// The bones of a pose moved by −`middle`, without touching the prepared pose: to `bone` go real and dual part,
+    /// The bones of a pose moved by −`shift`, without touching the prepared pose: to `bone` go real and dual part,
     /// stretch, and whether there is a stretch.
     ///
     /// # Panics
@@ -103,12 +103,12 @@ impl DualQuaternions {
     pub(crate) fn split(
         &self,
         transforms: &BoneTransforms,
-        middle: DVec3,
+        shift: DVec3,
         mut bone: impl FnMut(DQuat, DQuat, &DAffine3, bool),
     ) {
         assert_eq!(transforms.len(), self.pivots.len(), "the pose has another number of bones");
         for (at, m) in transforms.enumerate() {
-            let local = DAffine3 { matrix3: m.matrix3, translation: m.translation - middle };
+            let local = DAffine3 { matrix3: m.matrix3, translation: m.translation - shift };
             let (split, stretched) = Bone::of(&local, self.pivots[at]);
             bone(split.real, split.dual, &split.stretch, stretched);
         }

@@ -11,7 +11,8 @@ use dermis_rig::{BoneIndex, BoneTransforms, Influences};
 
 /// The blended matrix `A_v = Σₖ w_k M_k`, for any number of influences.
 ///
-/// Weights are used as they are: only when they sum to one does the character move as a whole, since translations scale
+/// Weights that sum to one but for the rounding of files sum to one: the last takes what the others leave. So the blend of identities, in the bind
+/// pose, is the identity to the last bit. Other weights are used as they are: the character does not move as a whole then, since translations scale
 /// with the sum ([`Influences::normalised`] mends that). No influences give the zero matrix.
 ///
 /// # Panics
@@ -23,13 +24,25 @@ pub fn blend(influences: &[(BoneIndex, f64)], transforms: &BoneTransforms) -> DA
 /// `Σₖ w_k X_k` over any affine maps.
 pub(crate) fn blend_of<'a>(influences: &[(BoneIndex, f64)], map: impl Fn(BoneIndex) -> &'a DAffine3) -> DAffine3 {
     let mut sum = DAffine3 { matrix3: DMat3::ZERO, translation: DVec3::ZERO };
-    for &(bone, weight) in influences {
+    let mut add = |bone: BoneIndex, weight: f64| {
         let map = map(bone);
         sum.matrix3 += map.matrix3 * weight;
         sum.translation += map.translation * weight;
+    };
+    let Some((&(last, weight), before)) = influences.split_last() else { return sum };
+    let mut given = 0.0;
+    for &(bone, weight) in before {
+        add(bone, weight);
+        given += weight;
     }
+    // s + (1 − s) is one for any s of 0..=1 that was rounded: what 1 − s loses is less than half of what tells one from the number below it.
+    let left = 1.0 - given;
+    add(last, if (left - weight).abs() <= SUMS_TO_ONE { left } else { weight });
     sum
 }
+
+/// The rounding of weights stored as `f32` or read from files: a sum nearer to one than this is one.
+pub(crate) const SUMS_TO_ONE: f64 = 1e-5;
 
 /// Linear blend skinning of every vertex: `out[v] = A_v [rest[v]; 1]`.
 ///

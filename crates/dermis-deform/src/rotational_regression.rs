@@ -171,12 +171,12 @@ impl RotationalRegression {
         turn * symmetric(stretch)
     }
 
-    /// Positions of a pose, less `middle`, into the scratch.
+    /// Positions of a pose, less `shift`, into the scratch.
     pub(crate) fn prepare(
         &self,
         rest: impl Fn(usize) -> DVec3 + Sync,
         transforms: &BoneTransforms,
-        middle: DVec3,
+        shift: DVec3,
         scratch: &mut TurnScratch,
     ) {
         rotations(transforms, &mut scratch.rotations);
@@ -194,10 +194,10 @@ impl RotationalRegression {
         scratch.positions.resize(self.weights.vertices(), DVec3::ZERO);
         // Targets: of vertices that stand alone by linear blending, of anchors by their bone. Others are not read.
         scratch.positions.par_iter_mut().enumerate().with_min_len(crate::CHUNK).for_each(|(v, p)| {
-            *p = lbs::blend(self.weights.of(v), transforms).transform_point3(rest(v)) - middle;
+            *p = lbs::blend(self.weights.of(v), transforms).transform_point3(rest(v)) - shift;
         });
         for &(v, bone) in &self.anchors {
-            scratch.positions[v as usize] = transforms[bone].transform_point3(rest(v as usize)) - middle;
+            scratch.positions[v as usize] = transforms[bone].transform_point3(rest(v as usize)) - shift;
         }
         self.surface.solve(&scratch.gradients, &mut scratch.poisson, &mut scratch.positions);
     }

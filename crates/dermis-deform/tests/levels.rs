@@ -4,7 +4,7 @@
 
 use dermis_deform::baked::{CoefficientPrecision, Normals};
 use dermis_deform::{Base, Correction, Deformer, MeshNormals, Scratch};
-use dermis_rig::BoneTransforms;
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Skeleton, WorldPose};
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
 use dermis_solve::simd;
 use dermis_testkit::conformance::{Case, Path, Skins, Suite, Wanted};
@@ -230,4 +230,76 @@ fn poses_that_are_not_finite_make_no_panic_and_normals_of_unit_length() {
             }
         }
     });
+}
+
+/// Weights as files hold them, in single precision or in whole numbers: they sum to one up to their rounding, and some are less than the rounding of the others.
+fn stored_rows(vertices: usize, bones: usize, seed: u64) -> Vec<Vec<(BoneIndex, f64)>> {
+    let mut random = Random::new(seed);
+    (0..vertices)
+        .map(|v| {
+            let count = 1 + v % 11;
+            let mut of: Vec<usize> = random.order(bones)[..count].to_vec();
+            of.sort_unstable();
+            let raw: Vec<f64> = of.iter().map(|_| if random.below(9) == 0 { 1e-9 } else { random.between(0.01, 1.0) }).collect();
+            let sum: f64 = raw.iter().sum();
+            let stored = |w: f64| match v % 3 {
+                0 => f64::from((w / sum) as f32),
+                1 => f64::from(1.0 / count as f32),
+                _ => w / sum,
+            };
+            of.into_iter().zip(raw).map(|(bone, w)| (BoneIndex::new(bone), stored(w))).collect()
+        })
+        .collect()
+}
+
+/// Linear blending at the bind pose is the rest mesh, to the last bit, at every level and in the `f64` reference: also of bones that stand turned, of
+/// vertices far from the origin and beside it, and with more bones than sixteen bits count. Moved as a whole, it stays so along.
+#[test]
+fn at_the_bind_pose_linear_blending_is_the_rest_mesh_to_the_last_bit() {
+    let mut random = Random::new(12);
+    let vertices = 3 * 1024 + 5;
+    let rest: Vec<DVec3> = (0..vertices)
+        .map(|v| {
+            let size = [1.0, 1e-12, 300.0, 0.0][v % 4];
+            (random.direction() * random.between(0.1, 2.0) * size).as_vec3().as_dvec3()
+        })
+        .collect();
+    let narrow: Vec<Vec3> = rest.iter().map(|p| p.as_vec3()).collect();
+    let bind: Vec<DAffine3> = (0..40)
+        .map(|_| {
+            let place = random.direction() * random.between(0.0, 2.0);
+            DAffine3::from_rotation_translation(random.rotation(3.0), place)
+        })
+        .collect();
+    let names = (0..40).map(|k| k.to_string()).collect();
+    let skeleton = Skeleton::new(names, vec![None; 40], bind).unwrap();
+    // As a file gives it, and as products of local transforms do.
+    let given = skeleton.bone_transforms(&WorldPose::new(skeleton.bind().to_vec()));
+    let turn = random.rotation(2.0);
+    let (there, and_back) = (DAffine3::from_quat(turn), DAffine3::from_quat(turn.conjugate()));
+    let product = WorldPose::new(skeleton.bind().iter().map(|b| and_back * (there * *b)).collect());
+    assert!(product.bones.iter().zip(skeleton.bind().iter()).any(|(a, b)| a != b));
+    for pose in [given, skeleton.bone_transforms(&product)] {
+        assert_eq!(pose, BoneTransforms::identity(40));
+        for bones in [40, 70_000] {
+            let rows = stored_rows(vertices, 40, 3);
+            let spread = |row: Vec<(BoneIndex, f64)>| row.into_iter().map(|(b, w)| (BoneIndex::new(b.get() * (bones / 40)), w)).collect();
+            let weights = Influences::from_rows(rows.into_iter().map(spread)).unwrap();
+            let mut deformer = Deformer::new(rest.clone(), Base::Lbs(weights), None).unwrap();
+            let identity = BoneTransforms::identity(bones);
+            let mut skin = vec![DVec3::NAN; vertices];
+            deformer.evaluate(&identity, None, &mut skin).unwrap();
+            assert!(skin == rest, "{bones} bones, the reference");
+            let baked = deformer.bake();
+            at_every_level(|level| {
+                let mut out = vec![Vec3::NAN; vertices];
+                baked.evaluate(&identity, None, &mut Scratch::default(), &mut out).unwrap();
+                let off = out.iter().zip(&narrow).filter(|(a, b)| a != b).count();
+                assert_eq!(off, 0, "{bones} bones, {level}");
+                let mut many = vec![Vec3::NAN; vertices];
+                baked.evaluate_many(&[(&identity, None)], &mut vec![], &mut [&mut many]).unwrap();
+                assert!(many == narrow, "{bones} bones, {level}, many at once");
+            });
+        }
+    }
 }

@@ -64,6 +64,18 @@ impl Sequences {
     pub fn frames(&self) -> Vec<&[DVec3]> {
         self.clips.iter().flat_map(|clip| &clip.frames).map(Vec::as_slice).collect()
     }
+
+    /// What every frame of every clip is called: behind the name of its clip, if there are several.
+    pub fn labels(&self) -> Vec<String> {
+        let of_clip = |clip: &Take| -> Vec<String> {
+            let name = |label: &String| match self.clips.len() {
+                1 => label.clone(),
+                _ => format!("{} {label}", clip.name),
+            };
+            clip.labels.iter().map(name).collect()
+        };
+        self.clips.iter().flat_map(of_clip).collect()
+    }
 }
 
 /// Mesh sequences from files of one mesh, each a clip (a glTF file: each of its clips).

@@ -9,8 +9,12 @@
 //! A bone consists of the segments from its joint to the joints of its children. It is visible from a vertex if the straight
 //! line to its nearest point stays inside the vertex's shell, a connected component of the mesh: the line must not start
 //! outwards, and must not pass through another triangle of the shell. Shells do not hide bones from each other, so clothes
-//! see the bones of the body below them. A sheet that encloses nothing has no outside. An open shell has one, by the sign
-//! of the volume below its faces, and its holes hide nothing.
+//! see the bones of the body below them.
+//!
+//! An open shell, one with a border, has an inside if it winds at least half around a point of a bone: a body with a hole, a sleeve, a glove. Its outside
+//! is told by the sign of the volume below its faces, and its holes hide nothing. An open shell that winds around no bone is a piece that lies beside
+//! one: a plate, a strap, a card of hair. It has no inside, whichever way it bends and its faces look, so none of its vertices is asked what it sees:
+//! it takes the nearest bones.
 //!
 //! Where more bones warm a vertex than may move it, the colder ones fade out ([`faded`]).
 //!
@@ -20,17 +24,18 @@
 //! Source: Baran & Popović 2007, Automatic rigging and animation of 3D characters, section 4. Departures: K by cotangents
 //! clamped to 1e-10 from below instead of as they are, which keeps the matrix an M-matrix, so that weights lie in 0..=1
 //! and sum to one also over obtuse, degenerate and non-manifold triangles; lines are tested against triangles instead
-//! of a distance field; a shell that sees no bone takes the nearest ones, hidden or not; lengths are divided by the rest
-//! diagonal, and d is at least 1e-9 of it.
+//! of a distance field; a shell that sees no bone takes the nearest ones, hidden or not; lengths are divided by L
+//! ([`Mesh::extent`]), and d is at least 1e-9 of it.
 
 use crate::surface::{Surface, closest_on_segment, closest_on_triangle};
 use crate::training::{Cancelled, Progress};
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::mesh::welded;
-use dermis_rig::{BoneIndex, BoneVec, Influences, Mesh, MeshError, Pruned, Skeleton};
+use dermis_rig::{BoneIndex, BoneVec, Influences, Mesh, MeshError, PrincipalBox, Pruned, Skeleton};
 use dermis_solve::faer::Mat;
 use dermis_solve::{SolveError, SparseFactor};
 use rayon::prelude::*;
+use std::f64::consts::TAU;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a caller sets.
@@ -53,7 +58,7 @@ impl Default for HeatSettings {
 pub struct HeatReport {
     /// Connected components of the mesh.
     pub shells: usize,
-    /// Components without a vertex that sees a bone, and their vertices. They follow their nearest bones.
+    /// Components without a vertex that sees a bone, open ones around no bone among them, and their vertices. They follow their nearest bones.
     pub blind_shells: (usize, usize),
     /// Vertices of other shells that see no bone: they take their weights from their surroundings alone.
     pub blind_vertices: usize,
@@ -254,9 +259,12 @@ pub fn faded(weights: &Influences, most: usize) -> Result<(Influences, Pruned), 
         report.vertices += usize::from(!dropped.is_empty());
         report.dropped += dropped.len();
         report.largest_loss = report.largest_loss.max(dropped.iter().map(|e| e.1).sum());
-        let sum: f64 = kept.iter().map(|(_, w)| w - level).sum();
+        // What is above the limit by rounding alone is not above it.
+        let above: Vec<(BoneIndex, f64)> =
+            kept.iter().map(|&(bone, w)| (bone, w - level)).filter(|(_, w)| *w > NEGLIGIBLE).collect();
+        let sum: f64 = above.iter().map(|(_, w)| w).sum();
         if sum > EQUAL {
-            kept.iter().filter(|(_, w)| *w > level).map(|&(bone, w)| (bone, (w - level) / sum)).collect()
+            above.into_iter().map(|(bone, w)| (bone, w / sum)).collect()
         } else {
             kept.iter().map(|&(bone, _)| (bone, 1.0 / kept.len() as f64)).collect()
         }
@@ -273,12 +281,15 @@ const BLOCK: usize = 8;
 const NEGLIGIBLE: f64 = 1e-10;
 /// Bones count as equally near within this part of the distance.
 const TIE: f64 = 1e-4;
-/// The least distance from a bone, and the least area of a vertex (squared), in rest diagonals.
+/// The least distance from a bone, and the least area of a vertex (squared), in L.
 const LEAST: f64 = 1e-9;
 /// The least cotangent weight of an edge: below the rounding of any answer, but it keeps neighbours connected.
 const LEAST_COTANGENT: f64 = 1e-10;
 
-/// The mesh as the heat equation sees it: welded, and in rest diagonals.
+/// Parts of a segment between the points of a bone that an open shell may wind around.
+const ALONG_BONE: i32 = 8;
+
+/// The mesh as the heat equation sees it: welded, from its middle, and in L.
 struct Body {
     origin: DVec3,
     length: f64,
@@ -292,6 +303,8 @@ struct Body {
     /// (lower, higher, cotangent weight), each edge once.
     edges: Vec<(u32, u32, f64)>,
     clamped: usize,
+    /// A node of every edge that has one triangle.
+    border: Vec<u32>,
     triangles: Vec<[u32; 3]>,
     surface: Surface,
     /// The shell of every node.
@@ -305,12 +318,15 @@ struct Shell {
     centre: DVec3,
     /// 1 if the outside is where normals point, -1 if the shell is inside out, 0 if it encloses next to nothing.
     outside: f64,
+    /// Whether it has a border.
+    is_open: bool,
 }
 
 impl Body {
     fn new(mesh: &Mesh) -> Self {
-        let origin = mesh.bounds().0;
-        let length = Some(mesh.diagonal()).filter(|l| *l > 0.0 && l.is_finite()).unwrap_or(1.0);
+        let around = PrincipalBox::of(&mesh.positions);
+        let (origin, length) = (around.centre, around.extent());
+        let length = if length > 0.0 && length.is_finite() { length } else { 1.0 };
         let scaled: Vec<DVec3> = mesh.positions.iter().map(|p| (*p - origin) / length).collect();
         let mut node_of = welded(&scaled);
         let mut nodes = Vec::new();
@@ -335,6 +351,7 @@ impl Body {
             nodes,
             edges: Vec::new(),
             clamped: 0,
+            border: Vec::new(),
             triangles,
             surface,
             shells: Vec::new(),
@@ -370,11 +387,10 @@ impl Body {
         }
         // Stable: the cotangents of an edge are summed in the order of their triangles.
         edges.sort_by_key(|&(low, high, _)| (low, high));
-        for (low, high, cotangent) in edges {
-            match self.edges.last_mut() {
-                Some(last) if (last.0, last.1) == (low, high) => last.2 += cotangent,
-                _ => self.edges.push((low, high, cotangent)),
-            }
+        for around in edges.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let (low, high, _) = around[0];
+            self.edges.push((low, high, around.iter().map(|edge| edge.2).sum()));
+            self.border.extend((around.len() == 1).then_some(low));
         }
         self.clamped = self.edges.iter().filter(|edge| edge.2 < -LEAST_COTANGENT).count();
         self.edges.iter_mut().for_each(|edge| edge.2 = edge.2.max(LEAST_COTANGENT));
@@ -408,6 +424,31 @@ impl Body {
             shell.centre += self.nodes[node];
         }
         self.shells.iter_mut().for_each(|shell| shell.centre /= shell.nodes as f64);
+        self.border.iter().for_each(|&node| self.shells[self.shell_of[node as usize] as usize].is_open = true);
+    }
+
+    /// Per shell, whether it is open and winds around no point of a bone.
+    fn beside_bones(&self, bones: &BoneVec<Vec<[DVec3; 2]>>) -> Vec<bool> {
+        let mut corners: Vec<Vec<[DVec3; 3]>> = vec![Vec::new(); self.shells.len()];
+        for triangle in &self.triangles {
+            let shell = self.shell_of[triangle[0] as usize] as usize;
+            if self.shells[shell].is_open {
+                corners[shell].push(triangle.map(|c| self.nodes[c as usize]));
+            }
+        }
+        let along = |[from, to]: &[DVec3; 2]| {
+            let (from, to) = (*from, *to);
+            (0..=ALONG_BONE).map(move |k| from.lerp(to, f64::from(k) / f64::from(ALONG_BONE)))
+        };
+        let points: Vec<DVec3> = bones.iter().flatten().flat_map(along).collect();
+        let is_beside = |(shell, corners): (&Shell, &Vec<[DVec3; 3]>)| {
+            let around = PrincipalBox::of(corners.as_flattened());
+            // Outside of its box nothing winds half around a point.
+            let within = |p: &&DVec3| around.inward(**p).abs().cmple(around.half).all();
+            let encloses = |p: &DVec3| corners.iter().map(|c| solid_angle(c, *p)).sum::<f64>().abs() >= TAU;
+            shell.is_open && !points.iter().filter(within).any(encloses)
+        };
+        self.shells.par_iter().zip(&corners).map(is_beside).collect()
     }
 
     /// On which side of its faces a shell has its outside: from the volume below them.
@@ -483,6 +524,16 @@ impl Body {
     }
 }
 
+/// The solid angle of a triangle seen from a point; its sign is that of the side. Half of all directions are 2π.
+///
+/// Source: van Oosterom & Strackee 1983.
+fn solid_angle(corners: &[DVec3; 3], p: DVec3) -> f64 {
+    let [a, b, c] = corners.map(|q| q - p);
+    let (la, lb, lc) = (a.length(), b.length(), c.length());
+    let (above, below) = (a.dot(b.cross(c)), la * lb * lc + a.dot(b) * lc + b.dot(c) * la + c.dot(a) * lb);
+    if above == 0.0 && below == 0.0 { 0.0 } else { 2.0 * above.atan2(below) }
+}
+
 /// The nearest visible bones of a node; none if it sees none.
 #[derive(Clone, Default)]
 struct Nearest {
@@ -527,11 +578,13 @@ fn nearest_visible(
         }
         found
     };
+    let beside = body.beside_bones(bones);
+    let sees = |node: usize, q: DVec3| !beside[body.shell_of[node] as usize] && body.sees(node, q);
     let mut nearest: Vec<Nearest> = (0..body.nodes.len())
         .into_par_iter()
         .map(|node| match step() {
             std::ops::ControlFlow::Break(_) => Err(HeatError::Cancelled),
-            std::ops::ControlFlow::Continue(()) => Ok(find(node, &|q| body.sees(node, q))),
+            std::ops::ControlFlow::Continue(()) => Ok(find(node, &|q| sees(node, q))),
         })
         .collect::<Result<_, _>>()?;
     let mut seeing = vec![false; body.shells.len()];

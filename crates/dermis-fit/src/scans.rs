@@ -7,7 +7,7 @@
 //! `Σ_s r_sᵀ (n nᵀ + τ² (I − n nᵀ)) r_s + ρ o² + (a h + b S) |w − w̄|² + b S Σ_k δ_k² w_k`, `r_s = A_s w − c_s + o n_s`, over `w ≥ 0`,
 //! `Σ w = 1` and o,
 //!
-//! where column k of A_s is `M_sk p`, lengths are in rest diagonals, S counts the pairs, h is the mean diagonal of the
+//! where column k of A_s is `M_sk p`, lengths are in L ([`Mesh::extent`]), S counts the pairs, h is the mean diagonal of the
 //! quadratic form, so that a means the same at a finger and at a thigh, and w̄ are the mean weights of the vertex's neighbours. The
 //! offset o is the constant distance of the scans from the skin at this vertex: cloth, or an edge that a scanner rounds off.
 //! Without it the weights would explain this distance: on a coarsely scanned tube the error was 4.8 mm instead of 1.7. A distance along the
@@ -80,7 +80,7 @@ impl Scan {
 /// What a caller sets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScanSettings {
-    /// Pairs farther apart are rejected, in rest diagonals.
+    /// Pairs farther apart are rejected, in L.
     pub reach: f64,
     /// Pairs whose normals are farther apart are rejected, in degrees.
     pub angle: f64,
@@ -310,7 +310,7 @@ pub fn fit_scans_among(
         return Err(ScanError::Counts { what, found: rows, expected: mesh.positions.len() });
     }
     check(mesh, skeleton, start, scans, settings)?;
-    let length = Some(mesh.diagonal()).filter(|l| *l > 0.0).unwrap_or(1.0);
+    let length = Some(mesh.extent()).filter(|l| *l > 0.0).unwrap_or(1.0);
     let images: Vec<Scan> = settings.mirror.iter().flat_map(|m| scans.iter().map(|s| s.mirrored(m))).collect();
     let given = scans.len();
     let scans: Vec<&Scan> = scans.iter().chain(&images).collect();
@@ -405,7 +405,7 @@ fn check(
         }
     }
     for (name, value, least, most, rule) in [
-        ("reach", settings.reach, 1e-6, 10.0, "it must lie in 1e-6..10 rest diagonals"),
+        ("reach", settings.reach, 1e-6, 10.0, "it must lie in 1e-6..10 length units"),
         ("angle", settings.angle, 1.0, 180.0, "it must lie in 1..180 degrees"),
         ("tangential", settings.tangential, 0.0, 1.0, "it must lie in 0..1"),
         ("smoothness", settings.smoothness, 0.0, 1e12, "it must lie in 0..1e12"),

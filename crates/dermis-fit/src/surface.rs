@@ -4,7 +4,7 @@
 //! logarithm of their number whatever their shape. The boxes of triangles that share a corner all hold it, so a segment
 //! finds those around a vertex with many of them by direction instead (`surface/fan.rs`). Triangles may be degenerate: without area
 //! they are their longest edge, without length a point. Answers never depend on the order in which boxes are visited: of
-//! equally close points, the one with the lower triangle index wins.
+//! equally close points, also but for rounding, the one with the lower triangle index wins.
 
 mod bordered;
 mod fan;
@@ -69,6 +69,8 @@ pub enum Place {
     Corner(usize),
 }
 
+/// Squared distances that differ by less, in parts of themselves, are equal.
+const EQUAL: f64 = 1e-9;
 /// Triangles in a leaf.
 const LEAF: usize = 4;
 
@@ -179,7 +181,7 @@ impl Tree {
         }
         while let Some((at, distance)) = open.pop() {
             // Equal distances are followed up: the lowest triangle among them is the answer.
-            if distance > *within {
+            if distance > *within * (1.0 + EQUAL) {
                 continue;
             }
             let node = self.boxes[at as usize];
@@ -192,9 +194,13 @@ impl Tree {
             for t in node.triangles() {
                 let (point, place) = closest_on_triangle(p, &self.corners[t]);
                 let (distance_squared, triangle) = (point.distance_squared(p), self.names[t] as usize);
-                let lower =
-                    best.as_ref().is_none_or(|b| distance_squared < b.distance_squared || triangle < b.triangle);
-                if distance_squared <= *within && lower {
+                // As close but for rounding, which depends on how the surface stands, is as close.
+                let closer = match best {
+                    None => distance_squared <= *within,
+                    Some(b) if triangle < b.triangle => distance_squared <= b.distance_squared * (1.0 + EQUAL),
+                    Some(b) => distance_squared < b.distance_squared * (1.0 - EQUAL),
+                };
+                if closer {
                     *within = distance_squared;
                     *best = Some(Closest { point, distance_squared, triangle, place });
                 }

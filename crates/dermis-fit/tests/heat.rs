@@ -237,7 +237,97 @@ fn open_meshes_see_their_bones() {
             .collect(),
         ..Mesh::default()
     };
-    assert_eq!(heat(&sheet, &bones).1.blind_shells, (0, 0));
+    // A sheet has no inside, so no bone is seen from there: it follows the nearest.
+    let (weights, report) = heat(&sheet, &bones);
+    assert_eq!((report.blind_shells, report.blind_vertices), ((1, 121), 0));
+    for (v, p) in sheet.positions.iter().enumerate().filter(|(_, p)| p.x.abs() > 0.15) {
+        assert_eq!(weights.dominant(v), Some(BoneIndex::new(usize::from(p.x > 0.0))));
+    }
+}
+
+/// A sheet of 9 by 9 vertices over the unit square, as `place` puts it; its faces look either way.
+fn piece(place: impl Fn(f64, f64) -> DVec3, turned: bool) -> Mesh {
+    let at = |i: u32, j: u32| 9 * i + j;
+    let faces = |(i, j)| {
+        let [a, b, c, d] = [at(i, j), at(i + 1, j), at(i, j + 1), at(i + 1, j + 1)];
+        if turned { [[a, c, b], [b, c, d]] } else { [[a, b, c], [b, d, c]] }
+    };
+    Mesh {
+        positions: (0..81).map(|v| place(f64::from(v / 9) / 8.0, f64::from(v % 9) / 8.0)).collect(),
+        triangles: (0..8).flat_map(|i| (0..8).map(move |j| (i, j))).flat_map(faces).collect(),
+        ..Mesh::default()
+    }
+}
+
+/// An upper arm along x to the elbow at the origin, a long forearm up from there along y, and a leg that stands beside both. The middle of the upper arm
+/// is nearer to what lies beside the elbow than that of the forearm.
+fn elbow() -> Segments {
+    let leg = [DVec3::new(1.1, -1.0, 0.0), DVec3::new(1.1, 2.0, 0.0)];
+    BoneVec::new(vec![vec![[DVec3::X * -0.5, DVec3::ZERO]], vec![[DVec3::ZERO, DVec3::Y * 3.0]], vec![leg]])
+}
+
+/// Open pieces beside the forearm: a plate, flat, bent around the forearm or away from it, wavy; a card of hair, twisted; a bracer half around the forearm.
+/// Whichever way they bend and their faces look, the forearm has them, though the leg lies behind those that bend away.
+#[test]
+fn an_open_piece_follows_the_nearest_bone_whichever_way_it_bends() {
+    let plate = |bend: f64, wave: f64| {
+        move |u: f64, v: f64| {
+            let across = 0.3 * (v - 0.5);
+            let x = 0.3 + bend * (across * across - 0.01) + wave * (20.0 * u).sin();
+            DVec3::new(x, 0.35 + 0.4 * u, across)
+        }
+    };
+    let card = |u: f64, v: f64| {
+        let (sin, cos) = (3.0 * u).sin_cos();
+        DVec3::new(0.3 + 0.04 * cos * (v - 0.5), 0.35 + 0.8 * u, 0.04 * sin * (v - 0.5))
+    };
+    let bracer = |u: f64, v: f64| {
+        let (sin, cos) = (std::f64::consts::PI * (v - 0.5)).sin_cos();
+        DVec3::new(0.25 * cos, 0.5 + 0.6 * u, 0.25 * sin)
+    };
+    for turned in [false, true] {
+        let mut pieces: Vec<(String, Mesh)> = vec![("card".into(), piece(card, turned)), ("bracer".into(), piece(bracer, turned))];
+        for (bend, wave) in [(0.0, 0.0), (3.0, 0.0), (-3.0, 0.0), (3.0, 0.03), (-3.0, 0.03), (0.0, 0.03)] {
+            pieces.push((format!("plate {bend} {wave}"), piece(plate(bend, wave), turned)));
+        }
+        for (name, own) in pieces {
+            let (weights, report) = heat(&own, &elbow());
+            assert_eq!(report.blind_shells, (1, 81), "{name}");
+            for (v, p) in own.positions.iter().enumerate() {
+                let w = weights.value(v, BoneIndex::new(1));
+                assert!(w > 0.97, "{name}, faces turned {turned}: {p} follows {:?}", weights.of(v));
+            }
+            // Beside a body that has its bones inside, the piece gets the same.
+            let (body, _) = tube(0.5, 21, 12, 0.1);
+            let mut both = body.clone();
+            both.positions.iter_mut().for_each(|p| *p = DVec3::new(p.y, p.x + 0.5, p.z));
+            let first = both.positions.len();
+            both.positions.extend(&own.positions);
+            both.triangles.extend(own.triangles.iter().map(|t| t.map(|c| c + first as u32)));
+            let (weights, report) = heat(&both, &elbow());
+            assert_eq!((report.shells, report.blind_shells), (2, (1, 81)), "{name}");
+            (first..both.positions.len()).for_each(|v| assert!(weights.value(v, BoneIndex::new(1)) > 0.97, "{name}"));
+        }
+    }
+}
+
+/// A sleeve, open at both ends, is around its bone: another bone outside, nearer to some of it, does not get them.
+#[test]
+fn a_sleeve_keeps_to_the_bone_inside() {
+    let around = |u: f64, v: f64| {
+        let (sin, cos) = (TAU * (v % 1.0)).sin_cos();
+        DVec3::new(0.3 * cos, 0.4 + 1.2 * u, 0.3 * sin)
+    };
+    for turned in [false, true] {
+        let sleeve = piece(around, turned);
+        let mut bones = elbow();
+        bones[BoneIndex::new(2)] = vec![[DVec3::new(0.45, -1.0, 0.0), DVec3::new(0.45, 3.0, 0.0)]];
+        let (weights, report) = heat(&sleeve, &bones);
+        assert_eq!((report.shells, report.blind_shells, report.welded), (1, (0, 0), 9));
+        for (v, p) in sleeve.positions.iter().enumerate() {
+            assert!(weights.value(v, BoneIndex::new(1)) > 0.97, "{p} follows {:?}", weights.of(v));
+        }
+    }
 }
 
 /// Faces without area, twice, across three triangles, and slivers with obtuse angles: rows stay sound, and the rest of the

@@ -24,7 +24,7 @@ const WORLD: u32 = 4;
 const LAYER: u32 = 8;
 /// The pass corrects the positions that the pass before wrote,
 const FOLLOWS: u32 = 16;
-/// and another pass follows, so that positions stay about the middle.
+/// and another pass follows, so that positions stay without the shift.
 const FOLLOWED: u32 = 32;
 
 /// `List` of the shaders.

@@ -6,7 +6,7 @@ use dermis_rig::glam::Mat3;
 
 /// Writes a pose into its `stride` vec4, section after section as the headers of the passes say.
 pub(crate) fn write<'a>(pose: &PoseData, passes: impl Iterator<Item = &'a Header>, out: &mut [[f32; 4]]) {
-    out[0] = pose.middle.extend(0.0).to_array();
+    out[0] = pose.shift.extend(0.0).to_array();
     for (at, header) in passes.enumerate() {
         write_pass(pose, pose.corrections.get(at), header, out);
     }
@@ -20,7 +20,7 @@ fn write_pass(pose: &PoseData, correction: Option<&CorrectionData>, header: &Hea
         }
     };
     if header.rows != 0 {
-        let [x, y, z] = pose.middle.to_array();
+        let [x, y, z] = pose.shift.to_array();
         let world = [[1.0, 0.0, 0.0, -x], [0.0, 1.0, 0.0, -y], [0.0, 0.0, 1.0, -z]];
         put(header.rows, &mut pose.rows.iter().chain(header.has_world().then_some(&world)).flatten().copied());
     }

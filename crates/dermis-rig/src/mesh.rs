@@ -1,9 +1,9 @@
 //! The rest mesh a model is learnt on, and the mesh an engine draws.
 
 use crate::Appearance;
-use crate::rotation::principal_axes;
+use crate::principal::extent;
 use crate::rows::Rows;
-use glam::{DMat3, DVec2, DVec3, Vec4};
+use glam::{DVec2, DVec3, Vec4};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -194,49 +194,6 @@ impl Mesh {
             && edges.len().is_multiple_of(2)
             && edges.chunks_exact(2).all(|two| (two[0].0, two[0].1) == (two[1].0, two[1].1) && two[0].2 != two[1].2)
     }
-}
-
-/// Principal moments that differ by less, in parts of the largest, say nothing about the directions between them.
-const ALIKE: f64 = 1e-3;
-
-/// The middle of some points and their principal axes, by descending moment. Where moments are alike, the point farthest from the
-/// other axis gives a direction: the first, of those that are equally far.
-pub(crate) fn principal_frame(points: &[DVec3]) -> (DVec3, [DVec3; 3]) {
-    let middle = points.iter().sum::<DVec3>() / points.len().max(1) as f64;
-    let moments = points.iter().fold(DMat3::ZERO, |sum, p| {
-        let d = *p - middle;
-        sum + DMat3::from_cols(d * d.x, d * d.y, d * d.z)
-    });
-    let [(a, x), (b, y), (c, z)] = principal_axes(&moments);
-    let across = |axis: DVec3| {
-        let from_axis = |p: &DVec3| (*p - middle).reject_from_normalized(axis);
-        let far = points.iter().map(|p| from_axis(p).length()).fold(0.0, f64::max);
-        let first = points.iter().map(from_axis).find(|d| d.length() >= far * (1.0 - 1e-4));
-        let u = first.unwrap_or(DVec3::ZERO).normalize_or(axis.any_orthonormal_vector());
-        [u, axis.cross(u)]
-    };
-    let axes = match (a - b <= ALIKE * a, b - c <= ALIKE * a) {
-        (true, false) => {
-            let [u, v] = across(z);
-            [u, v, z]
-        }
-        (false, true) => {
-            let [u, v] = across(x);
-            [x, u, v]
-        }
-        _ => [x, y, z],
-    };
-    (middle, axes)
-}
-
-/// The diagonal of the box around some points along their principal axes.
-pub(crate) fn extent(points: &[DVec3]) -> f64 {
-    let (middle, axes) = principal_frame(points);
-    let side = |axis: &DVec3| {
-        let along = points.iter().map(|p| axis.dot(*p - middle));
-        along.clone().fold(0.0, f64::max) - along.fold(0.0, f64::min)
-    };
-    axes.iter().map(|axis| side(axis).powi(2)).sum::<f64>().sqrt()
 }
 
 /// For every vertex the first at exactly the same position: vertices that a file split at seams become one.

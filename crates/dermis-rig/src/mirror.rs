@@ -6,7 +6,7 @@
 
 use crate::index::BoneIndex;
 use crate::influences::{InfluenceError, Influences};
-use crate::mesh::{extent, principal_frame};
+use crate::principal::{extent, principal_frame};
 use crate::rotation::principal_axes;
 use crate::skeleton::{BoneTransforms, Skeleton};
 use glam::{DAffine3, DMat3, DVec3};

@@ -11,6 +11,8 @@ pub struct Skeleton {
     parents: BoneVec<Option<BoneIndex>>,
     bind: BoneVec<DAffine3>,
     inverse_bind: BoneVec<DAffine3>,
+    /// How far joints lie from the origin, along an axis.
+    reach: f64,
 }
 
 /// Why bones do not make a skeleton.
@@ -131,6 +133,7 @@ impl Skeleton {
         Ok(Self {
             names: BoneVec::new(names),
             parents: BoneVec::new(parents),
+            reach: bind.iter().map(|b| b.translation.abs().max_element()).fold(0.0, f64::max),
             bind: BoneVec::new(bind),
             inverse_bind: BoneVec::new(inverse_bind),
         })
@@ -207,14 +210,26 @@ impl Skeleton {
         Some(BoneVec::new(local.collect::<Option<Vec<_>>>()?))
     }
 
-    /// Bone transforms M_k = T_k B_k⁻¹, rest world to posed world; the identity at the bind pose.
+    /// Bone transforms M_k = T_k B_k⁻¹, rest world to posed world; at the bind pose the identity, to the last bit: a bone whose matrix is that of the bind
+    /// pose but for the rounding of products has it.
     ///
     /// # Panics
     /// If the pose has another number of bones.
     pub fn bone_transforms(&self, pose: &WorldPose) -> BoneTransforms {
         self.must_have_the_bones_of(&pose.bones);
-        let matrices = pose.bones.iter().zip(self.inverse_bind.iter()).map(|(t, b)| *t * *b).collect();
+        let matrices = self.bones().map(|bone| self.bone_transform(bone, &pose.bones[bone])).collect();
         BoneTransforms::new(matrices).with_channels(pose.channels.clone())
+    }
+
+    /// M_k of one bone, as [`bone_transforms`](Self::bone_transforms) has it.
+    pub fn bone_transform(&self, bone: BoneIndex, posed: &DAffine3) -> DAffine3 {
+        /// What some tens of products leave.
+        const ROUNDINGS: f64 = 64.0 * f64::EPSILON;
+        let bind = &self.bind[bone];
+        let size = bind.matrix3.to_cols_array().iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        let stands = posed.matrix3.abs_diff_eq(bind.matrix3, ROUNDINGS * size)
+            && posed.translation.abs_diff_eq(bind.translation, ROUNDINGS * self.reach);
+        if stands { DAffine3::IDENTITY } else { *posed * self.inverse_bind[bone] }
     }
 
     /// The joint-to-world matrices of a pose, T_k = M_k B_k.

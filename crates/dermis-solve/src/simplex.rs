@@ -184,7 +184,9 @@ impl Quadratic {
             if used.len() < 2 {
                 break;
             }
-            let Some(&least) = used.iter().min_by(|&&a, &&b| w[a].total_cmp(&w[b])) else { break };
+            // In single precision: of entries that are equal but for rounding, as on a plane of symmetry, the first goes.
+            let by = |at: usize| w[at] as f32;
+            let Some(&least) = used.iter().min_by(|&&a, &&b| by(a).total_cmp(&by(b))) else { break };
             entries[least] = Entry::Held(0.0);
             found = self.minimise(&entries, Some(&found.weights));
         }

@@ -76,7 +76,7 @@ impl Template {
         };
         let mirror = rig.weights().and_then(|weights| Mirror::find(&mesh.positions, skeleton, weights));
         let said = Recognised::new(skeleton).roles;
-        let size = mesh.diagonal().max(1e-12);
+        let size = mesh.extent().max(1e-12);
         let mut joints: Vec<TemplateJoint> = Vec::with_capacity(kept.len());
         for (at, &bone) in kept.iter().enumerate() {
             let off = mirror.as_ref().map_or(0.0, |m| m.normal.dot(head(bone)) - m.plane);

@@ -596,8 +596,14 @@ fn weights_are_fitted_stored_and_exported() {
         let value = fit(options);
         assert!(number(&value, "train.rms") < 1e-3 * tube.diagonal(), "{options}: {}", value["train"]);
     }
+    // The bits that were used are a setting like the others, in JSON and for people.
     let coarse = fit("--set bits=8");
     assert!(number(&coarse, "report.quantisation.largest_change") < 1.0 / 255.0);
+    assert!(coarse["settings"]["bits"] == "8" && coarse["report"]["bits"] == 8, "{coarse}");
+    let exact = fit("--set influences=2");
+    assert!(exact["settings"]["bits"] == "not rounded" && exact["report"]["bits"].is_null(), "{exact}");
+    let told = desk.good("fit a.npz --examples a.npz --method lbs --folds 0 --set bits=16 -o w.dermis");
+    assert!(told.contains("bits 16"), "{told}");
     assert!(
         number(&fit("--set influences=1"), "report.fitted.rms")
             > number(&fit("--set influences=2"), "report.fitted.rms")

@@ -45,7 +45,7 @@ pub(super) fn fitted_joints(
     let training = Training {
         skeleton: rig.skeleton(),
         rest,
-        length: rig.mesh().diagonal(),
+        length: rig.mesh().extent(),
         examples: &examples,
         base: BasePoses::Computed(&blended),
     };

@@ -297,7 +297,7 @@ fn compile(
     let failed = |source| CompileError::Solve { what: "the corrections of the training poses".into(), source };
     let linear = regress(joints, &starts, &coordinates, &corrections, lambda).map_err(failed)?;
     drop(corrections);
-    let unseen = 1e-6 * rig.mesh().diagonal();
+    let unseen = 1e-6 * rig.mesh().extent();
     let driven = match most {
         None => linear.all(joints, rig.skeleton()),
         Some(most) => linear.principal(&coordinates, most - 1).map_err(failed)?,

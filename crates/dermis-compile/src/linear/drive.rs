@@ -48,7 +48,7 @@ pub(super) fn drive(
     transforms: &[BoneTransforms],
     folds: &[Fold],
 ) -> Result<Driven, CompileError> {
-    let length = rig.mesh().diagonal().max(f64::MIN_POSITIVE);
+    let length = rig.mesh().extent().max(f64::MIN_POSITIVE);
     let regressed = |(at, helper): (usize, &Helper)| {
         regress(rig.skeleton(), helper, BoneIndex::new(rig.skeleton().len() + at), transforms, length, folds)
     };

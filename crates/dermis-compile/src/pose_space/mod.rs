@@ -181,7 +181,7 @@ pub fn drive_pose_space<'a>(
     if (vertices as u64).saturating_mul(shape_count as u64).saturating_mul(12) > u64::from(u32::MAX) {
         return Err(CompileError::TooLarge { shapes: shape_count, vertices });
     }
-    let Prepared { delivered, morphs, kept, driver } = prepare(delivered, vertices, 1e-6 * rig.mesh().diagonal());
+    let Prepared { delivered, morphs, kept, driver } = prepare(delivered, vertices, 1e-6 * rig.mesh().extent());
     let skin =
         Skin { rest: &rig.mesh().positions, weights: &weights, delivered: &delivered, morphs: &morphs, kept: &kept };
 

@@ -1,8 +1,8 @@
 //! Deformers as they run: `f32`, flat arrays, parallel over vertices, no allocation per pose.
 //!
 //! [`Deformer::bake`](crate::Deformer::bake) is the one place where `f64` becomes `f32`. Bone matrices are read in `f64`; what depends on the
-//! pose alone (features, blended bones) is computed in `f64` and rounded once. Positions are computed about the
-//! character's middle and moved to its place at the end, so a character far from the origin keeps its digits up to the
+//! pose alone (features, blended bones) is computed in `f64` and rounded once. Positions are computed less the
+//! character's shift, which is added at the end, so a character far from the origin keeps its digits up to the
 //! rounding of the result.
 //!
 //! Vertices are computed in blocks of fixed size, each in a fixed order of operations: the same bits for any number of

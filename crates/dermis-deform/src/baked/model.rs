@@ -15,7 +15,7 @@ pub struct Baked {
     pub(super) base: BakedBase,
     pub(super) corrections: Vec<BakedCorrection>,
     pub(super) bones: BoneCount,
-    /// The bones carry this point near the posed character: the first rest vertex.
+    /// How far the bones carry this point, the first rest vertex, is the shift of the character.
     pub(super) point: Vec3,
 }
 

@@ -11,14 +11,14 @@ use dermis_rig::BoneTransforms;
 use dermis_rig::glam::{Affine3A, DAffine3, Mat3, Vec3, Vec4};
 use dermis_rig::skeleton::row;
 
-/// A pose as [`Baked::evaluate`] prepares it: computed in `f64`, rounded once. Positions are about the character's middle.
+/// A pose as [`Baked::evaluate`] prepares it: computed in `f64`, rounded once. Positions are less the character's shift: how far its bones carry it from where it stands at rest.
 #[derive(Clone, Debug)]
 pub struct PoseData<'a> {
-    /// The middle: what is added to every position in the end. Zero where the base is the rest pose or given.
-    pub middle: Vec3,
-    /// M_k, each moved by −middle; rows, translation last.
+    /// The shift: what is added to every position in the end. Zero where the base is the rest pose or given.
+    pub shift: Vec3,
+    /// M_k, each moved by −shift; rows, translation last.
     pub rows: &'a [[[f32; 4]; 3]],
-    /// Dual quaternions of the bones about the middle; empty unless the base blends them.
+    /// Dual quaternions of the bones, each moved by −shift; empty unless the base blends them.
     pub quaternions: &'a [RoundedBone],
     /// What each correction reads.
     pub corrections: Vec<CorrectionData<'a>>,
@@ -38,7 +38,7 @@ pub enum CorrectionData<'a> {
     },
     /// The joint model.
     Joints {
-        /// The welded bones N_k, each moved by −middle.
+        /// The welded bones N_k, each moved by −shift.
         bones: &'a [Affine3A],
         /// T of each bone; empty when nothing is welded.
         turns: &'a [Mat3],
@@ -73,14 +73,14 @@ impl Baked {
     /// [`PoseError::Bones`] for a pose with another number of bones than the model reads.
     pub fn pose<'a>(&self, transforms: &BoneTransforms, scratch: &'a mut Scratch) -> Result<PoseData<'a>, PoseError> {
         self.bones.admit(transforms.len())?;
-        let middle = self.middle(transforms);
+        let shift = self.shift(transforms);
         let Leaving { rows, quaternions, .. } = &mut scratch.leaving;
-        let moved = |m: &DAffine3| DAffine3 { matrix3: m.matrix3, translation: m.translation - middle };
+        let moved = |m: &DAffine3| DAffine3 { matrix3: m.matrix3, translation: m.translation - shift };
         rows.clear();
         rows.extend(transforms.iter().map(|m| rows_f32(&moved(m))));
         quaternions.clear();
         if let BakedBase::Dqs(_, blend) = &self.base {
-            blend.split(transforms, middle, |real, dual, stretch, _| {
+            blend.split(transforms, shift, |real, dual, stretch, _| {
                 quaternions.push(RoundedBone {
                     real: real.as_quat().into(),
                     dual: dual.as_quat().into(),
@@ -89,7 +89,7 @@ impl Baked {
                 });
             });
         }
-        let guarded = self.prepare_corrections(transforms, middle, scratch);
+        let guarded = self.prepare_corrections(transforms, shift, scratch);
         let Scratch { corrections: prepared, leaving, .. } = scratch;
         leaving.corrections.resize_with(self.corrections.len(), LeavingCorrection::default);
         for ((correction, of), rounded) in self.corrections.iter().zip(&*prepared).zip(&mut leaving.corrections) {
@@ -123,7 +123,7 @@ impl Baked {
             }
         };
         Ok(PoseData {
-            middle: if self.base.stays_in_place() { Vec3::ZERO } else { middle.as_vec3() },
+            shift: if self.base.stays_in_place() { Vec3::ZERO } else { shift.as_vec3() },
             rows: &scratch.leaving.rows,
             quaternions: &scratch.leaving.quaternions,
             corrections: self

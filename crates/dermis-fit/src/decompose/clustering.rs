@@ -10,11 +10,13 @@
 //! is left out is below 1e-6 of the variance, or beyond 32 axes), and the others join the nearest group. So the time is bounded.
 
 use super::bone_maps::{fit_affine, fit_rigid, outer};
+use super::outliers::Mended;
+use super::ties::{first_of_largest, sorted_by};
 use super::{BoneKind, DecomposeError, DecomposeReport, Decomposition, Sequence, Stopped};
 use crate::Progress;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::rotation::nearest_rotation;
-use dermis_rig::{BoneIndex, BoneTransforms, InfluenceError, Influences};
+use dermis_rig::{BoneIndex, BoneTransforms, InfluenceError, Influences, PrincipalBox};
 use dermis_solve::faer::Mat;
 use dermis_solve::mean_shift::{Clusters, mean_shift};
 use dermis_solve::simplex::{Entry, Quadratic};
@@ -88,6 +90,9 @@ pub fn cluster(
         Bandwidth::Given(h) => return Err(ClusteringError::Bandwidth(h)),
     };
     check(sequence, requested, settings.influences)?;
+    let mut mended = Mended::of(sequence);
+    let frames = mended.as_ref().map_or_else(|| sequence.frames.to_vec(), Mended::frames);
+    let sequence = &Sequence { frames: &frames, ..*sequence };
     let step = |done| progress(done, 4).is_break();
     let solid: Vec<[u32; 3]> =
         sequence.triangles.iter().copied().filter(|t| rest_frame(sequence.rest, t).is_some()).collect();
@@ -111,10 +116,18 @@ pub fn cluster(
     }
     let (rows, squares) = weights(sequence, &bones, settings.influences);
     let count = (sequence.rest.len() * sequence.frames.len()) as f64;
-    let transforms = (0..sequence.frames.len()).map(|s| BoneTransforms::new(bones.iter().map(|b| b[s]).collect()));
+    let pose = |s: usize| BoneTransforms::new(bones.iter().map(|b| b[s]).collect());
+    let transforms: Vec<BoneTransforms> = (0..sequence.frames.len()).map(pose).collect();
+    let mut weights = Influences::from_rows(rows)?;
+    let mut outliers = vec![];
+    if let Some(mended) = &mut mended {
+        weights = mended.solved(&weights, &transforms, settings.influences, &|_| false)?;
+        mended.follow(&weights, &transforms);
+        outliers = mended.outliers();
+    }
     Ok(Decomposition {
-        weights: Influences::from_rows(rows)?,
-        transforms: transforms.collect(),
+        weights,
+        transforms,
         report: DecomposeReport {
             bones_requested: if matches!(settings.bandwidth, Bandwidth::For { .. }) { requested } else { bones.len() },
             bones: bones.len(),
@@ -124,6 +137,7 @@ pub fn cluster(
             mean_square: squares / count,
             roughness: None,
             too_few: None,
+            outliers,
         },
     })
 }
@@ -266,7 +280,8 @@ fn members(sequence: &Sequence<'_>, triangles: &[[u32; 3]], means: &[Vec<f64>]) 
         let turn = turns(sequence, triangle);
         let distance = |mean: &Vec<f64>| mean.iter().zip(&turn).map(|(m, t)| (m - t) * (m - t)).sum::<f64>();
         let distances: Vec<f64> = means.iter().map(distance).collect();
-        (0..means.len()).min_by(|&a, &b| distances[a].total_cmp(&distances[b])).unwrap_or(0)
+        let farthest = distances.iter().copied().fold(0.0, f64::max);
+        first_of_largest(distances.iter().map(|d| -d), farthest)
     };
     let labels: Vec<usize> = triangles.par_iter().map(nearest).collect();
     let mut members = vec![Vec::new(); means.len()];
@@ -289,8 +304,8 @@ fn bone(sequence: &Sequence<'_>, members: &[u32], kind: BoneKind) -> Vec<DAffine
             BoneKind::Rigid => fit_rigid(pairs.map(|(p, q)| (1.0, p, q))),
             BoneKind::Affine => fit_affine(pairs),
             BoneKind::NearRigid { stiffness } => {
-                let (low, high) = bounds(sequence.rest);
-                near_rigid(pairs, stiffness * 0.25 * (high - low).length_squared())
+                let extent = PrincipalBox::of(sequence.rest).extent();
+                near_rigid(pairs, stiffness * 0.25 * extent * extent)
             }
         }
     };
@@ -315,11 +330,6 @@ fn near_rigid(pairs: impl ExactSizeIterator<Item = (DVec3, DVec3)> + Clone, lamb
     }
 }
 
-fn bounds(positions: &[DVec3]) -> (DVec3, DVec3) {
-    let start = (DVec3::INFINITY, DVec3::NEG_INFINITY);
-    positions.iter().fold(start, |(low, high), &p| (low.min(p), high.max(p)))
-}
-
 /// A row of (bone, weight) per vertex, and the sum of squared errors.
 type Weighted = (Vec<Vec<(BoneIndex, f64)>>, f64);
 
@@ -336,7 +346,9 @@ fn weights(sequence: &Sequence<'_>, bones: &[Vec<DAffine3>], influences: usize) 
         };
         let errors: Vec<f64> = bones.iter().map(alone).collect();
         let mut best: Vec<usize> = (0..bones.len()).collect();
-        best.sort_by(|&a, &b| errors[a].total_cmp(&errors[b]));
+        let largest = errors.iter().copied().fold(0.0, f64::max);
+        let by = |k: usize| sorted_by(errors[k], largest);
+        best.sort_by(|&a, &b| by(a).total_cmp(&by(b)));
         best.truncate(influences);
         let offs: Vec<Vec<DVec3>> = best.iter().map(|&k| off(&bones[k])).collect();
         let dot = |a: &[DVec3], b: &[DVec3]| a.iter().zip(b).map(|(a, b)| a.dot(*b)).sum::<f64>();

@@ -10,6 +10,7 @@
 
 use super::Sequence;
 use super::bone_maps::{fit_rigid, outer};
+use super::ties::first_of_largest;
 use crate::joints::JointTree;
 use crate::{Cancelled, Progress};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
@@ -59,12 +60,11 @@ pub fn hierarchy(
     let mut detached = 0;
     while order.len() < bones {
         // The heaviest bone not placed yet: the root, then one of each part that shares no skin with what is placed.
-        let heavier = |best: usize, bone: usize| if !placed[bone] && totals[bone] > totals[best] { bone } else { best };
-        let start = (0..bones).find(|&b| !placed[b]).unwrap_or(0);
-        let top = (0..bones).fold(start, heavier);
-        let nearest = order.iter().copied().min_by(|&a: &usize, &b: &usize| {
-            centres[a].distance_squared(centres[top]).total_cmp(&centres[b].distance_squared(centres[top]))
-        });
+        let left: Vec<usize> = (0..bones).filter(|&bone| !placed[bone]).collect();
+        let top = left[first_of_largest(left.iter().map(|&bone| totals[bone]), rest.len() as f64)];
+        let away = |&bone: &usize| centres[bone].distance_squared(centres[top]);
+        let farthest = order.iter().map(away).fold(0.0, f64::max);
+        let nearest = order.get(first_of_largest(order.iter().map(|bone| -away(bone)), farthest)).copied();
         parents[top] = nearest;
         detached += usize::from(nearest.is_some());
         let mut next = order.len();

@@ -21,6 +21,8 @@
 //! | `weights` | weights on a fixed support; support exchange; candidates for new bones; what a bone is worth |
 //! | `transforms` | transforms on fixed weights: affine, near-rigid and rigid |
 //! | `smooth` | weights drawn to those of their neighbours on the surface |
+//! | `outliers` | positions that no skin can have, and the sequence without them |
+//! | `ties` | choices that rounding must not make |
 //! | `search`, `run`, `fewest` | grow, settle, eliminate, finish; one function per [`Task`] |
 //! | [`hierarchy`](mod@hierarchy), [`clustering`], [`bone_maps`] | a skeleton for the bones; bones without weights; one bone alone |
 //!
@@ -36,6 +38,7 @@
 //! - The search starts from one bone, grows twice as many bones as asked for where the error is, and eliminates the least
 //!   useful. The paper starts from clusters of the motion ([`clustering`] is another method).
 //! - Iterations on the whole mesh extrapolate with momentum. A step that raises E is replaced by the plain one.
+//! - Positions far from all their neighbours are set aside first ([`Outlier`]).
 //! - Bones may be affine or near-rigid ([`BoneKind`]), and weights, transforms or some of the bones may be given ([`Task`]).
 
 pub mod bone_maps;
@@ -44,16 +47,19 @@ mod fewest;
 mod gram;
 pub mod hierarchy;
 mod matrix;
+mod outliers;
 mod problem;
 mod run;
 mod sample;
 mod search;
 mod smooth;
+mod ties;
 mod transforms;
 mod weights;
 
 pub use clustering::{Bandwidth, ClusteringError, ClusteringSettings, cluster};
 pub use hierarchy::{Hierarchy, hierarchy, rotation_only};
+pub use outliers::{Outlier, without_outliers};
 pub use run::decompose;
 
 use dermis_rig::glam::DVec3;
@@ -66,7 +72,7 @@ pub struct Sequence<'a> {
     pub rest: &'a [DVec3],
     /// The positions of every frame, metres; as many as at rest.
     pub frames: &'a [&'a [DVec3]],
-    /// The triangles of the surface: what [`DecomposeSettings::smooth`] and no other setting looks at.
+    /// The triangles of the surface: what [`DecomposeSettings::smooth`] looks at, and the search for [outliers](Outlier).
     pub triangles: &'a [[u32; 3]],
 }
 
@@ -183,7 +189,7 @@ pub enum Stopped {
     Enough,
     /// The cap on iterations was reached.
     IterationLimit,
-    /// The sequence is reproduced to rounding.
+    /// The sequence is reproduced to rounding: within 1e-6 of half the extent, root mean square, and 1e-5 at every position.
     Exact,
 }
 
@@ -200,13 +206,15 @@ pub struct DecomposeReport {
     pub iterations: usize,
     /// Why it ended.
     pub stopped: Stopped,
-    /// E / (V P) at the end, squared metres.
+    /// E / (V P) at the end, squared metres. Outliers count as reproduced.
     pub mean_square: f64,
     /// The mean over vertices of |w_v − ŵ_v|², how far weights are from the mean of their neighbours. With
     /// [`DecomposeSettings::smooth`].
     pub roughness: Option<f64>,
     /// With [`Task::Fewest`]: the largest number of bones tried that leaves a larger error than asked for, and its mean square.
     pub too_few: Option<(usize, f64)>,
+    /// Positions that were set aside, by frame and then by vertex.
+    pub outliers: Vec<Outlier>,
 }
 
 /// Why a sequence cannot be decomposed.

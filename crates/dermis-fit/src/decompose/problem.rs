@@ -1,4 +1,4 @@
-//! The sequence as the solver sees it: lengths over half the diagonal, one affine map per frame taken out, few columns.
+//! The sequence as the solver sees it: lengths over half the extent of the rest shape, one affine map per frame taken out, few columns.
 //!
 //! Rows of numbers: p̃ = (p, 1) at rest; x_v the trajectory of a vertex, its three coordinates in every frame side by
 //! side (3P columns). With T_k a 4 × 3P block per bone the model is x_v ≈ Σ_k w_vk p̃_v T_k. Since Σ_k w_vk = 1, any
@@ -11,6 +11,7 @@
 use super::Sequence;
 use super::matrix::{Matrix, orthonormal_rows};
 use super::weights::Support;
+use dermis_rig::PrincipalBox;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_solve::Random;
 use dermis_solve::simd::{self, Fma, Kernel};
@@ -58,16 +59,15 @@ impl Columns {
 pub(super) struct Units {
     /// The point that becomes the origin.
     centre: DVec3,
-    /// Half the rest diagonal: becomes one.
+    /// Half the diagonal of the box around the rest shape along its principal axes: becomes one.
     pub length: f64,
 }
 
 impl Units {
     pub fn of(rest: &[DVec3]) -> Self {
-        let (low, high) =
-            rest.iter().fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(low, high), &p| (low.min(p), high.max(p)));
-        let half = 0.5 * (high - low).length();
-        Self { centre: 0.5 * (low + high), length: if half > 0.0 { half } else { 1.0 } }
+        let around = PrincipalBox::of(rest);
+        let half = 0.5 * around.extent();
+        Self { centre: around.centre, length: if half > 0.0 { half } else { 1.0 } }
     }
     fn point(&self, p: DVec3) -> DVec3 {
         (p - self.centre) / self.length

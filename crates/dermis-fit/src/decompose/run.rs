@@ -1,6 +1,7 @@
 //! The stages of a decomposition.
 
 use super::gram::Bones;
+use super::outliers::Mended;
 use super::problem::{Frames, Points, Problem, Units};
 use super::sample::stratified;
 use super::search::{Search, Until};
@@ -52,13 +53,9 @@ pub fn decompose(
     let kind = if matches!(task, Task::Helpers { .. }) { BoneKind::Rigid } else { settings.kind };
     let run = Run { sequence, settings, kind, most: settings.influences.min(MOST - 1), ticker: &ticker, bones };
     // Within the pool: from outside, every parallel step would wake a thread and wait for it.
-    rayon::scope(|_| match task {
-        Task::Search { .. } => run.search(),
-        Task::Fewest { error, most } => run.fewest(*error, *most),
-        Task::Weights { transforms } => run.weights(transforms),
-        Task::Helpers { transforms, helpers } => run.helpers(transforms, *helpers),
-        Task::Transforms { weights } => run.with_weights(weights, None),
-        Task::Refine { weights, frozen } => run.with_weights(weights, Some(frozen)),
+    rayon::scope(|_| match Mended::of(sequence) {
+        None => run.solved(task),
+        Some(mended) => run.without_outliers(task, mended),
     })
 }
 
@@ -142,7 +139,70 @@ pub(super) struct Run<'a> {
     pub bones: usize,
 }
 
+/// How often bones and weights are solved again for where they take outliers, and the change, in parts of the extent, below which that ends.
+const AGAIN: (usize, f64) = (8, 1e-9);
+
 impl<'a> Run<'a> {
+    fn solved(&self, task: &Task) -> Result<Decomposition, DecomposeError> {
+        match task {
+            Task::Search { .. } => self.search(),
+            Task::Fewest { error, most } => self.fewest(*error, *most),
+            Task::Weights { transforms } => self.weights(transforms),
+            Task::Helpers { transforms, helpers } => self.helpers(transforms, *helpers),
+            Task::Transforms { weights } => self.with_weights(weights, None),
+            Task::Refine { weights, frozen } => self.with_weights(weights, Some(frozen)),
+        }
+    }
+
+    /// The least squares over all positions but the outliers, which follow what is found.
+    fn without_outliers(&self, task: &Task, mut mended: Mended<'_>) -> Result<Decomposition, DecomposeError> {
+        let extent = 2.0 * Units::of(self.sequence.rest).length;
+        let of = |mended: &Mended<'_>, work: &dyn Fn(&Run<'_>) -> Result<Decomposition, DecomposeError>| {
+            let frames = mended.frames();
+            work(&Run { sequence: &Sequence { frames: &frames, ..*self.sequence }, ..*self })
+        };
+        let keeps = |v: usize| match task {
+            Task::Transforms { .. } => true,
+            Task::Refine { frozen, .. } => frozen.contains(&v),
+            _ => false,
+        };
+        let mut found = of(&mended, &|run| run.solved(task))?;
+        for _ in 0..AGAIN.0 {
+            let solved = mended.solved(&found.weights, &found.transforms, self.most, &keeps);
+            found.weights = solved.map_err(DecomposeError::Weights)?;
+            if mended.follow(&found.weights, &found.transforms) <= AGAIN.1 * extent {
+                break;
+            }
+            let again = of(&mended, &|run| match task {
+                Task::Search { .. } | Task::Fewest { .. } => run.with_bones(found.report.bones).resumed(&found),
+                given => run.solved(given),
+            })?;
+            let before = std::mem::replace(&mut found, again).report;
+            let report = &mut found.report;
+            report.iterations += before.iterations;
+            (report.bones_requested, report.too_few) = (before.bones_requested, before.too_few);
+            report.fewer_because = report.fewer_because.take().or(before.fewer_because);
+        }
+        let solved = mended.solved(&found.weights, &found.transforms, self.most, &keeps);
+        found.weights = solved.map_err(DecomposeError::Weights)?;
+        mended.follow(&found.weights, &found.transforms);
+        found.report.outliers = mended.outliers();
+        Ok(found)
+    }
+
+    /// Goes on with bones and weights that were found in nearly the same sequence.
+    fn resumed(&self, found: &Decomposition) -> Result<Decomposition, DecomposeError> {
+        let problem = Problem::new(*self.sequence, self.bones, self.settings.seed);
+        let inward = |pose: &BoneTransforms| pose.iter().map(|m| problem.units.inward(m)).collect();
+        let poses: Vec<Vec<_>> = found.transforms.iter().map(inward).collect();
+        let motion = Motion::from_full(transforms::given(&poses, &problem.frames), &problem.frames, self.kind);
+        let supports = supports(&found.weights);
+        let mut search =
+            Search::from(&problem.points, &problem.frames, self.kind, self.most, motion, supports, self.ticker);
+        search.improve(search.pass(0, false));
+        self.finish(&problem, search, self.until(&problem.units))
+    }
+
     /// With effort the fast search comes first, and its result stays where the longer one ends above it.
     fn search(&self) -> Result<Decomposition, DecomposeError> {
         if self.settings.effort == Effort::Fast {
@@ -322,7 +382,7 @@ impl<'a> Run<'a> {
         let bones = search.bones();
         let fewer = (bones < self.bones).then(|| {
             if search.is_exact() {
-                format!("{bones} bones reproduce the sequence to rounding")
+                format!("what {bones} bones leave is too little for another one to follow")
             } else {
                 format!("{} bones were tried again and again but no vertex follows them", self.bones - bones)
             }
@@ -394,17 +454,7 @@ impl<'a> Run<'a> {
                 expected: MOST,
             });
         }
-        let supports: Vec<Support> = weights
-            .rows()
-            .map(|row| {
-                let mut support = Support::single(0);
-                support.n = row.len();
-                for (at, &(bone, w)) in row.iter().enumerate() {
-                    (support.bones[at], support.weights[at]) = (bone.get() as u32, w);
-                }
-                support
-            })
-            .collect();
+        let supports = supports(weights);
         let mut motion = Motion::still(self.bones, &problem.frames, kind);
         // Rigid bones approach their best by sweeps; the others are there after one solve.
         let sweeps = if kind == BoneKind::Affine { 1 } else { 60 };
@@ -478,15 +528,25 @@ impl<'a> Run<'a> {
 
     fn delivered(&self, made: Made, roughness: Option<f64>) -> Decomposition {
         let Made { weights, transforms, iterations, stopped, fewer } = made;
+        let (mean_square, farthest) = distances(self.sequence, &weights, &transforms);
+        let bones = transforms.first().map_or(0, |pose| pose.len());
+        let exact = EXACT * Units::of(self.sequence.rest).length;
+        // A search ends where its sums no longer tell anything. Whether that is an exact result only the vertices know.
+        let is_exact = mean_square.sqrt() <= exact && farthest <= 10.0 * exact;
+        let fewer_because = match is_exact {
+            true => fewer.map(|_| format!("{bones} bones reproduce the sequence to rounding")),
+            false => fewer,
+        };
         let report = DecomposeReport {
             bones_requested: self.bones,
-            bones: transforms.first().map_or(0, |pose| pose.len()),
-            fewer_because: fewer,
+            bones,
+            fewer_because,
             iterations,
-            stopped,
-            mean_square: mean_square(self.sequence, &weights, &transforms),
+            stopped: if stopped == Stopped::Exact && !is_exact { Stopped::Converged } else { stopped },
+            mean_square,
             roughness,
             too_few: None,
+            outliers: vec![],
         };
         Decomposition { weights, transforms, report }
     }
@@ -501,14 +561,33 @@ struct Made {
     fewer: Option<String>,
 }
 
-/// E / (V P), from the vertices.
-fn mean_square(sequence: &Sequence, weights: &Influences, transforms: &[BoneTransforms]) -> f64 {
-    let of_frame = |(positions, pose): (&&[DVec3], &BoneTransforms)| -> f64 {
+/// The weights of every vertex as the search holds them.
+fn supports(weights: &Influences) -> Vec<Support> {
+    let of = |row: &[(BoneIndex, f64)]| {
+        let mut support = Support::single(0);
+        support.n = row.len();
+        for (at, &(bone, w)) in row.iter().enumerate() {
+            (support.bones[at], support.weights[at]) = (bone.get() as u32, w);
+        }
+        support
+    };
+    weights.rows().map(of).collect()
+}
+
+/// An rms distance up to which a result is exact, in half extents, and a tenth of such a distance of one position: ten roundings of single precision, as
+/// which sequences are stored.
+const EXACT: f64 = 1e-6;
+
+/// E / (V P) and the largest distance, from the vertices.
+fn distances(sequence: &Sequence, weights: &Influences, transforms: &[BoneTransforms]) -> (f64, f64) {
+    let of_frame = |(positions, pose): (&&[DVec3], &BoneTransforms)| -> (f64, f64) {
         let posed = |v: usize| -> DVec3 {
             weights.of(v).iter().map(|&(k, w)| w * pose[k].transform_point3(sequence.rest[v])).sum()
         };
-        positions.iter().enumerate().map(|(v, x)| (*x - posed(v)).length_squared()).sum()
+        let squares = positions.iter().enumerate().map(|(v, x)| (*x - posed(v)).length_squared());
+        squares.fold((0.0, 0.0), |(sum, most), square| (sum + square, most.max(square)))
     };
-    let sums: Vec<f64> = sequence.frames.par_iter().zip(transforms.par_iter()).map(of_frame).collect();
-    sums.iter().sum::<f64>() / (sequence.rest.len() * sequence.frames.len()) as f64
+    let sums: Vec<(f64, f64)> = sequence.frames.par_iter().zip(transforms.par_iter()).map(of_frame).collect();
+    let (sum, most) = sums.iter().fold((0.0, 0.0_f64), |(sum, most), of| (sum + of.0, most.max(of.1)));
+    (sum / (sequence.rest.len() * sequence.frames.len()) as f64, most.sqrt())
 }

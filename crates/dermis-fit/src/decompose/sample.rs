@@ -1,21 +1,26 @@
 //! Which vertices a search looks at: one from each stretch of a curve that fills space.
 
+use dermis_rig::PrincipalBox;
 use dermis_rig::glam::DVec3;
 use dermis_solve::Random;
 
-/// `count` vertices, ascending: the mesh in Morton order, one random vertex per stratum.
+/// Cells along the longest side of the box, and where the first begins. Neither is a simple fraction of the other, so that no vertex of a regular mesh
+/// lies where two cells meet and rounding would decide.
+const CELLS: (f64, f64) = (1021.732_050_807_568_9, 0.381_966_011_250_105_1);
+
+/// `count` vertices, ascending: the mesh in Morton order, one random vertex per stratum. The cells lie along the principal axes of the mesh.
 pub(super) fn stratified(rest: &[DVec3], count: usize, seed: u64) -> Vec<usize> {
     if rest.len() <= count {
         return (0..rest.len()).collect();
     }
-    let (low, high) =
-        rest.iter().fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(low, high), &p| (low.min(p), high.max(p)));
-    let cells = 1023.0 / (high - low).max_element().max(f64::MIN_POSITIVE);
+    let around = PrincipalBox::of(rest);
+    let per_length = CELLS.0 / (2.0 * around.half.max_element()).max(f64::MIN_POSITIVE);
     let mut order: Vec<(u64, usize)> = rest
         .iter()
         .enumerate()
         .map(|(v, &p)| {
-            let cell = ((p - low) * cells).to_array().map(|x| spread(x as u64));
+            let from_corner = around.inward(p) + around.half;
+            let cell = (from_corner * per_length + CELLS.1).to_array().map(|x| spread(x as u64));
             (cell[0] | cell[1] << 1 | cell[2] << 2, v)
         })
         .collect();

@@ -4,6 +4,7 @@ use super::gram::{Bones, Gram};
 use super::matrix::Matrix;
 use super::problem::{Frames, MONOMIALS, Points};
 use super::smooth::{Drawn, Surface};
+use super::ties::{first_of_largest, slack, sorted_by};
 use super::transforms::{self, Motion, Wide};
 use super::weights::{Fit, Pass, Support, Terms, candidate_gains, candidate_steps, improve, nearest, removal_costs};
 use super::{BoneKind, DecomposeError, Stopped};
@@ -324,11 +325,16 @@ impl<'a> Search<'a> {
         (self.supports, self.fits, self.smooth) = kept;
     }
 
-    /// Whether what is left is rounding.
+    /// Σ_v |x_v|², from which errors are subtracted.
+    fn whole(&self) -> f64 {
+        self.points.squares.iter().sum()
+    }
+
+    /// Whether no step can lower what is left: below 1e-13 of a motion that is no larger than the mesh, rounding is all of it. Whether the result is exact is
+    /// asked of the vertices at the end.
     pub fn is_exact(&self) -> bool {
-        let whole: f64 = self.points.squares.iter().sum();
         let size = self.points.len() as f64 * self.frames.columns.frames as f64;
-        self.energy <= 1e-13 * whole || self.energy <= 1e-22 * size
+        self.energy <= 1e-13 * self.whole().min(size) || self.energy <= 1e-22 * size
     }
 
     /// Adds bones where the error is until there are `bones`; stops early when nothing is left to explain.
@@ -353,7 +359,8 @@ impl<'a> Search<'a> {
         let (best, gain) = self.best_of(&candidates);
         let sizes = [patch(seeds[best], middle / 2), patch(seeds[best], 2 * middle)];
         let (other, other_gain) = self.best_of(&sizes);
-        let mut new = if other_gain > gain { sizes[other].clone() } else { candidates[best].clone() };
+        let larger = other_gain > gain + slack(gain, self.whole());
+        let mut new = if larger { sizes[other].clone() } else { candidates[best].clone() };
         for _ in 0..2 {
             new = self.polished(&new);
         }
@@ -366,15 +373,15 @@ impl<'a> Search<'a> {
         let wide: Vec<&Bones> = candidates.iter().map(Motion::wide).collect();
         let against = self.ridged(Gram::candidates(self.motion.wide(), &Bones::joined(&wide)));
         let gains = candidate_gains(self.terms(), &self.supports, &self.fits, &Bones::joined(&all), &against);
-        let best = (0..gains.len()).fold(0, |best, at| if gains[at] > gains[best] { at } else { best });
+        let best = first_of_largest(gains.iter().copied(), self.whole());
         (best, gains[best])
     }
 
     /// The worst vertex, and vertices drawn in proportion to their energy.
     fn seeds(&self, random: &mut Random) -> Vec<usize> {
         let sum: f64 = self.fits.iter().map(|fit| fit.energy).sum();
-        let worst =
-            (0..self.points.len()).fold(0, |w, v| if self.fits[v].energy > self.fits[w].energy { v } else { w });
+        let largest = self.points.squares.iter().copied().fold(0.0, f64::max);
+        let worst = first_of_largest(self.fits.iter().map(|fit| fit.energy), largest);
         let mut seeds = vec![worst];
         for _ in 1..SEEDS {
             let mut left = random.unit() * sum;
@@ -391,19 +398,20 @@ impl<'a> Search<'a> {
     fn around(&self, seed: usize, count: usize) -> Vec<usize> {
         let (p, u) = (self.points.rest[seed], self.points.trajectories.row(seed));
         let frames = self.frames.columns.frames as f64;
-        let mut order: Vec<(f64, usize)> = (0..self.points.len())
+        let mut order: Vec<(f32, usize)> = (0..self.points.len())
             .map(|v| {
                 let rest: f64 = (0..3).map(|i| (self.points.rest[v][i] - p[i]).powi(2)).sum();
                 let apart = square_distance(self.points.trajectories.row(v), u);
-                (rest + apart / frames, v)
+                (sorted_by(rest + apart / frames, 1.0), v)
             })
             .collect();
+        let nearer = |a: &(f32, usize), b: &(f32, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
         let count = count.min(order.len());
         if count < order.len() {
-            order.select_nth_unstable_by(count, |a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+            order.select_nth_unstable_by(count, nearer);
             order.truncate(count);
         }
-        order.sort_unstable_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+        order.sort_unstable_by(nearer);
         order.into_iter().map(|(_, v)| v).collect()
     }
 
@@ -458,7 +466,8 @@ impl<'a> Search<'a> {
             self.ticker.tick(1).map_err(|_| DecomposeError::Cancelled)?;
             let costs = removal_costs(self.terms(), &self.supports, &self.fits, self.most);
             let mut order: Vec<usize> = (self.motion.fixed..self.bones()).collect();
-            order.sort_by(|&a, &b| costs[a].total_cmp(&costs[b]).then(a.cmp(&b)));
+            let (cost, size) = (|bone: usize| costs[bone], self.whole());
+            order.sort_by(|&a, &b| sorted_by(cost(a), size).total_cmp(&sorted_by(cost(b), size)).then(a.cmp(&b)));
             let followers = transforms::members(&self.supports, self.bones());
             let mut best: Option<(f64, Search)> = None;
             for &bone in order.iter().take(3) {
@@ -466,7 +475,7 @@ impl<'a> Search<'a> {
                 trial.improve_some(&followers[bone], trial.pass(1, false));
                 trial.set_wide(trial.solved());
                 trial.improve(trial.pass(0, false));
-                if best.as_ref().is_none_or(|(energy, _)| trial.energy < *energy) {
+                if best.as_ref().is_none_or(|(energy, _)| trial.energy < *energy - slack(*energy, size)) {
                     best = Some((trial.energy, trial));
                 }
             }

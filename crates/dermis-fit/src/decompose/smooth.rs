@@ -35,8 +35,8 @@ impl Surface {
         let rest = sequence.rest;
         let edges = edges(sequence.triangles);
         let lengths: f64 = edges.iter().map(|&(a, b)| (rest[a] - rest[b]).length()).sum();
-        // Edges that keep their length to rounding conduct alike.
-        let least = 1e-15 * lengths;
+        // Edges that keep their length to rounding conduct alike, also far from the origin.
+        let least = (1e-15 * lengths).max(1e-7 * lengths / edges.len().max(1) as f64);
         let conductances: Vec<f64> = edges
             .par_iter()
             .map(|&(a, b)| {

@@ -56,7 +56,9 @@ impl JointTree {
             }
         }
         let mut candidates: Vec<_> = kinds.into_iter().collect();
-        candidates.sort_by(|(p, (kind, o)), (q, (other, r))| kind.cmp(other).then(r.total_cmp(o)).then(p.cmp(q)));
+        // In single precision: on a symmetric character left and right share the same but for rounding, which depends on how it stands.
+        let more = |r: f64, o: f64| (r as f32).total_cmp(&(o as f32));
+        candidates.sort_by(|(p, (kind, o)), (q, (other, r))| kind.cmp(other).then(more(*r, *o)).then(p.cmp(q)));
         let mut tree: Vec<usize> = (0..bones).collect();
         let mut edges = Vec::new();
         for ((k, l), _) in candidates {

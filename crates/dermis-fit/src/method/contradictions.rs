@@ -12,9 +12,9 @@ use std::cell::OnceCell;
 const NEARLY: f64 = 10.0;
 /// Examples whose poses are compared pair by pair; of more only equal poses are found.
 const PAIRS: usize = 256;
-/// Skins of one pose this far apart, in rest diagonals, are the same: as files round.
+/// Skins of one pose this far apart, in L, are the same: as files round.
 const ROUNDING: f64 = 1e-5;
-/// Corrections below this, in rest diagonals, contradict nobody.
+/// Corrections below this, in L, contradict nobody.
 const SMALL: f64 = 1e-3;
 /// Pairs that are named.
 const LISTED: usize = 5;
@@ -25,9 +25,9 @@ const LISTED: usize = 5;
 /// A correction is what takes the rig's own skin to the example, seen from the rest pose. Corrections that follow the pose smoothly
 /// change by less than themselves over a few degrees.
 pub fn contradictions(rig: &Rig, examples: &[Example]) -> Vec<FitWarning> {
-    let diagonal = rig.mesh().diagonal();
+    let length = rig.mesh().extent();
     let all: Vec<&Example> = examples.iter().filter(|example| example.importance > 0.0).collect();
-    let numbers = pose_numbers(all.iter().map(|e| &e.transforms), diagonal);
+    let numbers = pose_numbers(all.iter().map(|e| &e.transforms), length);
     let mut found = Vec::new();
     let touched = touched_by(rig, &all);
     let both = |a: usize, b: usize, v: usize| [a, b].iter().all(|s| touched[*s].as_ref().is_none_or(|mask| mask[v]));
@@ -40,7 +40,7 @@ pub fn contradictions(rig: &Rig, examples: &[Example]) -> Vec<FitWarning> {
             let off = |v: usize| all[a].positions[v].distance(all[b].positions[v]);
             let of_both = |v: usize| if both(a, b, v) { off(v) } else { 0.0 };
             let (vertex, apart) = farthest((0..all[a].positions.len()).map(of_both));
-            if apart > ROUNDING * diagonal {
+            if apart > ROUNDING * length {
                 found.push(match touched[a].is_some() || touched[b].is_some() {
                     true => FitWarning::SculptsDisagree {
                         earlier: all[a].label.clone(),
@@ -68,7 +68,7 @@ pub fn contradictions(rig: &Rig, examples: &[Example]) -> Vec<FitWarning> {
                 continue;
             }
             let against = corrected(a).iter().zip(corrected(b)).enumerate().map(|(v, (x, y))| {
-                let moved = x.length().max(y.length()).max(SMALL * diagonal);
+                let moved = x.length().max(y.length()).max(SMALL * length);
                 if both(a, b, v) && x.distance(*y) > moved { x.distance(*y) } else { 0.0 }
             });
             let (vertex, apart) = farthest(against);

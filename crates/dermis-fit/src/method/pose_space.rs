@@ -570,7 +570,7 @@ pub(super) fn moves_at_rest(base: &mut Base, input: &FitInput<'_>) -> Option<Fit
     };
     base.evaluate(rest, &BoneTransforms::identity(input.rig.skeleton().len()), None, &mut skin);
     let farthest = rest.iter().zip(&skin).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
-    (farthest > 1e-6 * input.rig.mesh().diagonal()).then_some(FitWarning::StackMovesRest { farthest })
+    (farthest > 1e-6 * input.rig.mesh().extent()).then_some(FitWarning::StackMovesRest { farthest })
 }
 
 /// What other budgets would cost: half, a quarter, …, twice and four times the shapes.

@@ -89,6 +89,8 @@ impl Default for LbsMethod {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LbsReport {
     influences: usize,
+    /// Of a weight stored as a whole number; `None`: weights are not rounded.
+    bits: Option<u32>,
     candidates: Candidates,
     objective: f64,
     fitted: Error,
@@ -327,14 +329,12 @@ impl LbsMethod {
             ("candidates".into(), format!("{source}, {:.1} a vertex", report.candidates.0)),
             ("smoothness".into(), if self.smoothness > 0.0 { short(self.smoothness) } else { "none".into() }),
             ("symmetric".into(), if self.symmetric { "yes".into() } else { "no".into() }),
+            ("bits".into(), self.bits.map_or("not rounded".into(), |own| bits(own).to_string())),
         ];
         let locked = (self.lock_bones.len(), self.lock_vertices.len(), self.lock_weights.len());
         if locked != (0, 0, 0) {
             let text = format!("{} bones, {} vertices, {} single weights", locked.0, locked.1, locked.2);
             lines.push(("locked".into(), text));
-        }
-        if let Some(q) = &report.quantisation {
-            lines.push(("stored in".into(), format!("{} bits", bits(q.bits))));
         }
         lines
     }
@@ -480,6 +480,7 @@ impl LbsReport {
         let names = |bones: &Vec<BoneIndex>| bones.iter().map(|b| rig.skeleton().names()[*b].clone()).collect();
         Self {
             influences: report.most_influences,
+            bits: report.quantisation.as_ref().map(|q| bits(q.bits)),
             candidates: Candidates { source: source.into(), mean: report.candidates.0, most: report.candidates.1 },
             objective: report.objective,
             fitted: error(&report.result),

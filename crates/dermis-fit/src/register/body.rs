@@ -5,7 +5,7 @@ use dermis_deform::lbs;
 use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3};
 use dermis_rig::mesh::vertex_areas;
 use dermis_rig::rotation::{from_rotation_vector, nearest_rotation, quat_from_matrix, rotation_vector};
-use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Skeleton};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, PrincipalBox, Skeleton};
 
 /// A rig, ready to be posed.
 pub(super) struct Body<'a> {
@@ -27,8 +27,10 @@ pub(super) struct Body<'a> {
     pub above: Vec<Vec<usize>>,
     /// Per bone the share of the skin's area that follows it and what is below it.
     pub share: Vec<f64>,
-    /// L: the rest diagonal, metres.
+    /// L, metres.
     pub length: f64,
+    /// The principal axes of the skin at rest, as a rotation.
+    pub principal: DQuat,
     /// The middle of the skin at rest, weighted by area.
     pub centre: DVec3,
     /// The area of the skin at rest, square metres.
@@ -105,7 +107,9 @@ impl<'a> Body<'a> {
         let above = (0..skeleton.len()).map(above).collect();
         let heads = skeleton.bind().iter().map(|bind| bind.translation).collect();
         let axes = skeleton.bind().iter().map(|bind| quat_from_matrix(&nearest_rotation(&bind.matrix3))).collect();
-        let length = Some(mesh.extent()).filter(|l| *l > 0.0).unwrap_or(1.0);
+        let around = PrincipalBox::of(&mesh.positions);
+        let length = Some(around.extent()).filter(|l| *l > 0.0).unwrap_or(1.0);
+        let principal = quat_from_matrix(&around.axes);
         let likely = |bone: &usize| likely_turn(ranges, BoneIndex::new(*bone)).map(|sigma| sigma.powi(-2));
         let mut stiff: Vec<DVec3> = free.iter().map(likely).collect();
         let mut correlations = vec![0.0; free.len()];
@@ -118,7 +122,23 @@ impl<'a> Body<'a> {
         });
         let alike: Vec<Likeness> = alike.collect();
         stiff.iter_mut().zip(correlations).for_each(|(stiff, sum)| *stiff /= 1.0 + sum);
-        Self { mesh, weights, ranges, stiff, alike, parents, heads, axes, free, above, share, length, centre, area }
+        Self {
+            mesh,
+            weights,
+            ranges,
+            stiff,
+            alike,
+            parents,
+            heads,
+            axes,
+            free,
+            above,
+            share,
+            length,
+            principal,
+            centre,
+            area,
+        }
     }
 
     /// The pose at rest.
@@ -173,7 +193,7 @@ impl<'a> Body<'a> {
         skin
     }
 
-    /// Per vertex Σ w_k |M_k p − x|², x its place on `skin`: how far its bones disagree, square rest diagonals.
+    /// Per vertex Σ w_k |M_k p − x|², x its place on `skin`: how far its bones disagree, L².
     pub fn spread(&self, transforms: &[DAffine3], skin: &[DVec3]) -> Vec<f64> {
         let of = |v: usize| {
             let rest = self.mesh.positions[v];
@@ -240,7 +260,10 @@ impl<'a> Body<'a> {
 
     /// The bone of largest weight at a vertex.
     pub fn bone_of(&self, vertex: usize) -> usize {
-        self.weights.dominant(vertex).map_or(0, BoneIndex::get)
+        // In single precision: of bones with the same weight but for rounding the first.
+        let row = self.weights.of(vertex).iter();
+        let larger = |best: &(BoneIndex, f64), other: &(BoneIndex, f64)| other.1 as f32 > best.1 as f32;
+        row.copied().reduce(|best, other| if larger(&best, &other) { other } else { best }).map_or(0, |e| e.0.get())
     }
 
     /// Per bone, whether it is `top` or below it.

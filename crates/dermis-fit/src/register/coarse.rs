@@ -22,10 +22,12 @@ pub(super) struct SkinPoints {
 /// A point with its normal, scaled by κ.
 type Six = [f64; 6];
 
-/// The normal's share in distances, κ in rest diagonals: opposite sides of a limb are as far apart as twice that.
+/// The normal's share in distances, κ in L: opposite sides of a limb are as far apart as twice that.
 const NORMAL: f64 = 0.04;
-/// The width σ of the cost, rest diagonals.
+/// The width σ of the cost, in L.
 const WIDTH: f64 = 0.03;
+/// Numbers that differ by less, in parts of themselves, are equal: rounding is no reason to choose one.
+const EQUAL: f64 = 1e-9;
 /// How much a distance along the surface counts in a step: points are sparse, so theirs are not on a common surface.
 const TANGENTIAL: f64 = 0.3;
 
@@ -76,10 +78,11 @@ fn apart(positions: &[DVec3], own: &[usize], wanted: usize) -> Vec<usize> {
     while chosen.len() < wanted {
         chosen.push(own[at]);
         let p = positions[own[at]];
-        let (mut far, mut next) = (-1.0, 0);
+        let (mut far, mut next) = (0.0, 0);
         for (i, d) in distance.iter_mut().enumerate() {
             *d = d.min(positions[own[i]].distance_squared(p));
-            if *d > far {
+            // Of equally far ones the first, also where rounding says otherwise.
+            if *d > far * (1.0 + EQUAL) {
                 (far, next) = (*d, i);
             }
         }
@@ -102,6 +105,11 @@ pub(super) struct Coarse<'b, 'a> {
 struct Nearest {
     of_skin: Vec<(usize, f64)>,
     of_scan: Vec<(usize, f64)>,
+}
+
+/// What candidates are ordered by: in single precision, so that of equally good ones the first stays the first.
+pub(super) fn by(candidate: &Candidate) -> f32 {
+    candidate.cost as f32
 }
 
 /// A pose and its cost.
@@ -135,10 +143,10 @@ impl<'b, 'a> Coarse<'b, 'a> {
                 let mut best = (0, f64::INFINITY);
                 for (s, (other, theirs)) in self.six.iter().zip(&mut of_scan).enumerate() {
                     let d: f64 = (0..6).map(|i| (own[i] - other[i]) * (own[i] - other[i])).sum();
-                    if d < best.1 {
+                    if d < best.1 * (1.0 - EQUAL) {
                         best = (s, d);
                     }
-                    if d < theirs.1 {
+                    if d < theirs.1 * (1.0 - EQUAL) {
                         *theirs = (m, d);
                     }
                 }
@@ -223,7 +231,7 @@ impl<'b, 'a> Coarse<'b, 'a> {
                     self.candidate(state)
                 })
                 .collect();
-            tried.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+            tried.sort_by(|a, b| by(a).total_cmp(&by(b)));
             for start in tried.into_iter().take(3) {
                 let found = self.descend(&start.state, 8, 2.0 * WIDTH, &self.large);
                 if found.cost < best.cost - 1e-4 && found.scan < best.scan - 1e-4 {
@@ -298,12 +306,12 @@ fn directions() -> Vec<DVec3> {
     all.filter(|v| *v != DVec3::ZERO).map(DVec3::normalize).collect()
 }
 
-/// Turns of the whole character: the identity, then the rotations that carry a cube to itself, then those of a finer grid.
-pub(super) fn whole_turns() -> Vec<DQuat> {
+/// Turns of the whole character: the identity, then the rotations that carry a cube along its principal axes to itself, then those of a finer grid.
+pub(super) fn whole_turns(axes: DQuat) -> Vec<DQuat> {
     let mut all = vec![DQuat::IDENTITY];
-    let axes = [DVec3::X, DVec3::Y, DVec3::Z, -DVec3::X, -DVec3::Y, -DVec3::Z];
-    for x in axes {
-        for y in axes.into_iter().filter(|y| y.dot(x) == 0.0) {
+    let sides = [DVec3::X, DVec3::Y, DVec3::Z, -DVec3::X, -DVec3::Y, -DVec3::Z];
+    for x in sides {
+        for y in sides.into_iter().filter(|y| y.dot(x) == 0.0) {
             let q = DQuat::from_mat3(&DMat3::from_cols(x, y, x.cross(y)));
             for half in [DQuat::IDENTITY, from_rotation_vector(DVec3::new(0.5, 0.35, 0.2) * 1.2)] {
                 let q = (half * q).normalize();
@@ -313,5 +321,5 @@ pub(super) fn whole_turns() -> Vec<DQuat> {
             }
         }
     }
-    all
+    all.into_iter().map(|q| axes * q * axes.conjugate()).collect()
 }

@@ -29,7 +29,7 @@ struct Pair {
     normal: DVec3,
     weight: f64,
     distance: f64,
-    /// Σ w_k |M_k p − x|²: how far the bones disagree about where the point of the skin goes, square rest diagonals.
+    /// Σ w_k |M_k p − x|²: how far the bones disagree about where the point of the skin goes, L².
     spread: f64,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Fitted {
     pub cost: f64,
 }
 
-/// Pairs farther apart are no pairs in the first round, rest diagonals.
+/// Pairs farther apart are no pairs in the first round, in L.
 const REACH: f64 = 0.05;
 /// By how much the reach shrinks in a round, and to what.
 const NARROWING: (f64, f64) = (0.75, 0.012);
@@ -57,22 +57,22 @@ const TANGENTIAL: f64 = 0.05;
 const FACING: f64 = 0.5;
 /// Rounds at most.
 const ROUNDS: usize = 40;
-/// What is nearer, in rest diagonals, is explained.
+/// What is nearer, in L, is explained.
 pub const NEAR: f64 = 0.012;
 /// The scale of robust weights, in standard deviations of the distances.
 const SIGMAS: f64 = 4.0;
 /// A standard deviation in medians of the distances, if errors are normal.
 const OF_MEDIAN: f64 = 1.4826;
-/// What is not the weights' fault, rest diagonals: a disagreement of the bones as large as this over ε halves what a pair counts. Two
+/// What is not the weights' fault, in L: a disagreement of the bones as large as this over ε halves what a pair counts. Two
 /// millimetres on a body.
 const SOUND: f64 = 1e-3;
 /// Pairs whose errors are one error: skin and its weights are wrong over patches, not point by point. With 4, fingers in the scans of a body
 /// grow less exact from round to round; with 16, a twisted forearm, where bones disagree, is drawn to rest by four degrees.
 const PATCH: f64 = 8.0;
 
-/// No scan is more exact, rest diagonals: half a millimetre on a body.
+/// No scan is more exact, in L: half a millimetre on a body.
 const FINEST: f64 = 3e-4;
-/// A joint with less curvature, square rest diagonals per square radian, turns nothing that the scan shows.
+/// A joint with less curvature, L² per square radian, turns nothing that the scan shows.
 const BLIND: f64 = 1e-10;
 
 impl Fine<'_, '_> {
@@ -102,7 +102,7 @@ impl Fine<'_, '_> {
         self.measure(state)
     }
 
-    /// What the noise of the scan adds to the cost: the variance of a distance over the number of independent ones, square rest diagonals.
+    /// What the noise of the scan adds to the cost: the variance of a distance over the number of independent ones, L².
     fn noise(&self, pairs: &[Pair]) -> f64 {
         let sd = (robust_scale(pairs) / (SIGMAS * self.body.length)).clamp(FINEST, SOUND);
         sd * sd * PATCH / pairs.len().max(1) as f64

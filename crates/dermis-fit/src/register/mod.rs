@@ -8,7 +8,7 @@
 //!
 //! over pairs from the skin to the scan (v) and from the scan to the skin (s). x is a point of the skin by linear blending,
 //! D = √(n nᵀ + τ² (1 − n nᵀ)) with the scan's normal n, ρ the weight of Geman & McClure times the share of the surface that the
-//! point stands for times the trust in its weights, and near(q) the nearest rotation within the joint's range. Lengths are in rest diagonals.
+//! point stands for times the trust in its weights, and near(q) the nearest rotation within the joint's range. Lengths are in L ([`Mesh::extent`]).
 //! ν is the variance of a distance over the number of independent distances, so that the first terms over 2 ν are the negative logarithm of a
 //! likelihood, and the third that of a distribution of turns about rest: a joint that the scan shows goes where the scan says, and one that it does
 //! not show stays at rest. κ(u) = Σ 4 log(1 + u²/4), over the axes, is Cauchy's: u² for likely turns, and little more for those far beyond. σ_j, about each of the joint's own axes, is half of what its range lets it turn: fingers bend, and do not twist. β holds joints within their
@@ -21,7 +21,7 @@
 //!
 //! The first weights are a guess, and a skin with wrong weights lies best on a scan when joints are turned wrongly. An error δw of the weights
 //! moves a point by Σ δw_k (M_k p − x), so where the bones disagree about a point, it says little: the trust of the fine search is
-//! s²/(s² + ε² Σ w_k |M_k p − x|²), ε the error expected of a weight ([`RegisterSettings::doubt`]) and s a thousandth of a rest diagonal. What
+//! s²/(s² + ε² Σ w_k |M_k p − x|²), ε the error expected of a weight ([`RegisterSettings::doubt`]) and s a thousandth of L. What
 //! follows one bone, and what no joint bends, tells the pose.
 //!
 //! The search goes from coarse to fine:

@@ -92,9 +92,12 @@ impl<'b, 'a> Search<'b, 'a> {
         centred.place = self.prepared.centre;
         let starts = [start, centred];
         let candidates = starts.iter().map(|start| self.coarse.descend(start, 25, 0.15, &self.coarse.large));
-        let best = candidates.min_by(|a, b| a.cost.total_cmp(&b.cost)).expect("there are two starts");
+        let best = candidates.min_by(|a, b| coarse::by(a).total_cmp(&coarse::by(b))).expect("there are two starts");
+        eprintln!("DBG start {:e} {:?}", best.cost, best.state.turn);
         let best = self.coarse.search_limbs(best);
+        eprintln!("DBG limbs {:e} {:?}", best.cost, best.state.turn);
         let mut found = self.finished(&best.state, began);
+        eprintln!("DBG fine {:e} {:e} {:?}", found.fitted.cost, found.cost, found.fitted.state.turn);
         if near.is_none() || found.fitted.of_scan < self.settings.good {
             self.turned(&mut found);
         }
@@ -104,7 +107,7 @@ impl<'b, 'a> Search<'b, 'a> {
     /// From rest, the character turned as a whole: many starts, of which the better ones go on.
     fn turned(&self, found: &mut Found) {
         let still = vec![false; self.coarse.large.len()];
-        let mut tried: Vec<coarse::Candidate> = coarse::whole_turns()
+        let mut tried: Vec<coarse::Candidate> = coarse::whole_turns(self.coarse.body.principal)
             .into_iter()
             .map(|turn| {
                 let mut start = self.coarse.body.rest();
@@ -113,14 +116,15 @@ impl<'b, 'a> Search<'b, 'a> {
                 self.coarse.descend(&moved.state, 8, 0.1, &self.coarse.large)
             })
             .collect();
-        tried.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        tried.sort_by(|a, b| coarse::by(a).total_cmp(&coarse::by(b)));
         tried.truncate(6);
         let mut tried: Vec<coarse::Candidate> = tried
             .into_iter()
             .map(|one| self.coarse.search_limbs(self.coarse.descend(&one.state, 20, 0.1, &self.coarse.large)))
             .collect();
-        tried.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        tried.sort_by(|a, b| coarse::by(a).total_cmp(&coarse::by(b)));
         for one in tried.into_iter().take(2) {
+            eprintln!("DBG turned {:e}", one.cost);
             self.better(self.finished(&one.state, Began::Turned), found);
         }
     }
@@ -137,7 +141,7 @@ impl<'b, 'a> Search<'b, 'a> {
                 tried.push((*at, self.coarse.descend(&start, 5, 0.1, &still)));
             }
         }
-        tried.sort_by(|a, b| a.1.cost.total_cmp(&b.1.cost));
+        tried.sort_by(|a, b| coarse::by(&a.1).total_cmp(&coarse::by(&b.1)));
         for (at, one) in tried.into_iter().take(OTHERS) {
             let best = self.coarse.search_limbs(self.coarse.descend(&one.state, 20, 0.08, &self.coarse.large));
             self.better(self.finished(&best.state, Began::Other(at)), found);
@@ -165,7 +169,8 @@ impl<'b, 'a> Search<'b, 'a> {
     }
 
     fn better(&self, other: Found, found: &mut Found) {
-        if other.score() < found.score() {
+        // Of equally good ones the first, also where rounding says otherwise.
+        if (other.score() as f32) < found.score() as f32 {
             *found = other;
         }
     }

@@ -14,16 +14,16 @@ use dermis_solve::faer::{Mat, Side};
 /// How strongly joints are held without a scan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hold {
-    /// Towards rest: what a turn of σ from rest costs, square rest diagonals.
+    /// Towards rest: what a turn of σ from rest costs, L².
     pub rest: f64,
-    /// Towards the range of the joint, from outside: square rest diagonals per square radian.
+    /// Towards the range of the joint, from outside: L² per square radian.
     pub range: f64,
 }
 
 /// What a joint moves a point by: its place among the free joints, and a_j.
 pub(super) type Lever = (usize, DVec3);
 
-/// Normal equations over the turns of the free joints, the turn of the character, and its move in rest diagonals.
+/// Normal equations over the turns of the free joints, the turn of the character, and its move in L.
 pub(super) struct System<'b, 'a> {
     body: &'b Body<'a>,
     transforms: &'b [DAffine3],
@@ -196,8 +196,10 @@ impl<'b, 'a> System<'b, 'a> {
     pub fn step(&self, state: &State) -> Option<State> {
         let size = self.right.len();
         let mut damped = self.matrix.clone();
-        for i in 0..size {
-            damped[(i, i)] += 1e-3 * damped[(i, i)] + 1e-10;
+        // Alike about all axes: turns of a joint lie along those of the world.
+        for block in (0..size).step_by(3) {
+            let mean = (0..3).map(|r| damped[(block + r, block + r)]).sum::<f64>() / 3.0;
+            (0..3).for_each(|r| damped[(block + r, block + r)] += 1e-3 * mean + 1e-10);
         }
         let factor = damped.llt(Side::Lower).ok()?;
         let delta = factor.solve(Mat::from_fn(size, 1, |i, _| self.right[i]));

@@ -15,7 +15,7 @@ pub(super) struct Target<'a> {
     surface: Bordered,
     /// Per vertex of the mesh.
     last: Vec<Last>,
-    /// The rest diagonal, metres.
+    /// L, metres.
     length: f64,
 }
 
@@ -26,7 +26,7 @@ struct Last {
     triangle: Option<u32>,
 }
 
-/// A vertex that moved less, in rest diagonals, keeps its triangle.
+/// A vertex that moved less, in L, keeps its triangle.
 const STILL: f64 = 1e-4;
 /// How much the pairs of all neighbours count together, those of the vertex itself being 1. Eight diverges on a tube.
 const SHARE: f64 = 1.0;

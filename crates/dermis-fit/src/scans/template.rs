@@ -39,9 +39,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// What a caller sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TemplateSettings {
-    /// ℓ: a displacement is smooth over this length, rest diagonals.
+    /// ℓ: a displacement is smooth over this length, in L.
     pub smooth: f64,
-    /// A vertex farther from the scan has no place on it, rest diagonals.
+    /// A vertex farther from the scan has no place on it, in L.
     pub reach: f64,
     /// Rounds.
     pub rounds: usize,
@@ -171,15 +171,15 @@ impl<'a> Mover<'a> {
     fn new(mesh: &'a Mesh, weights: &'a Influences, settings: &'a TemplateSettings) -> Result<Self, ScanError> {
         mesh.check()?;
         for (name, value, least, most, rule) in [
-            ("smooth", settings.smooth, 0.0, 1.0, "it must lie in 0..1 rest diagonals"),
-            ("reach", settings.reach, 1e-6, 10.0, "it must lie in 1e-6..10 rest diagonals"),
+            ("smooth", settings.smooth, 0.0, 1.0, "it must lie in 0..1 length units"),
+            ("reach", settings.reach, 1e-6, 10.0, "it must lie in 1e-6..10 length units"),
             ("rounds", settings.rounds as f64, 1.0, 1e4, "it must lie in 1..1e4"),
         ] {
             if !(least..=most).contains(&value) {
                 return Err(ScanError::Setting { name, value, rule });
             }
         }
-        let length = Some(mesh.diagonal()).filter(|l| *l > 0.0).unwrap_or(1.0);
+        let length = Some(mesh.extent()).filter(|l| *l > 0.0).unwrap_or(1.0);
         let smooth = Smooth::new(mesh, settings.smooth * length)
             .map_err(|source| ScanError::Smooth { vertices: mesh.positions.len(), source })?;
         Ok(Self { mesh, weights, settings, smooth, length })

@@ -6,7 +6,7 @@ use dermis_rig::glam::DVec3;
 use dermis_rig::mesh::{Neighbours, vertex_areas};
 use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Influences, Mesh, Skeleton};
 use dermis_solve::SolveError;
-use dermis_solve::simplex::{Entry, Quadratic};
+use dermis_solve::simplex::{Entry, NEGLIGIBLE, Quadratic};
 use rayon::prelude::*;
 
 /// A vertex's place on a scan.
@@ -38,7 +38,7 @@ pub(super) struct Problem {
 
 /// ρ: pairs that say there is no offset.
 const RHO: f64 = 1.0;
-/// b: the square of the noise of a scan, 3e-4 rest diagonals. Scans do not tell bones apart that carry a vertex less than that apart.
+/// b: the square of the noise of a scan, 3e-4 L. Scans do not tell bones apart that carry a vertex less than that apart.
 const NOISE: f64 = 1e-7;
 
 /// Candidate bones per vertex at most: the arm of a body needs five, a hand eight.
@@ -61,7 +61,7 @@ pub(super) struct Bones<'a> {
 impl<'a> Bones<'a> {
     /// The bones that have weight at some vertex in one of `weights`: a helper that a rig leaves without skin stays so.
     ///
-    /// - `length`: the rest diagonal
+    /// - `length`: L
     pub(super) fn new(mesh: &'a Mesh, skeleton: &Skeleton, weights: &[&Influences], length: f64) -> Self {
         let mut carries = BoneVec::new(vec![false; skeleton.len()]);
         for rows in weights {
@@ -127,7 +127,11 @@ fn candidates(v: usize, bones: &Bones<'_>, weights: [&Influences; 2], neighbours
     for &vertex in around {
         weights.iter().for_each(|weights| sums.extend_from_slice(weights.of(vertex as usize)));
     }
-    if let Some(strongest) = weights[1].dominant(v) {
+    // In single precision: on a plane of symmetry left and right have the same weight but for rounding, which depends on how the rig stands.
+    let stronger = |a: f64, b: f64| a as f32 > b as f32;
+    let now = weights[1].of(v).iter();
+    let strongest = now.copied().reduce(|best, other| if stronger(other.1, best.1) { other } else { best });
+    if let Some((strongest, _)) = strongest {
         sums.extend(bones.related[strongest].iter().map(|&bone| (bone, 1e-3)));
     }
     sums.sort_by_key(|s| s.0);
@@ -136,7 +140,7 @@ fn candidates(v: usize, bones: &Bones<'_>, weights: [&Influences; 2], neighbours
         first.1 += if same { next.1 } else { 0.0 };
         same
     });
-    sums.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    sums.sort_by(|a, b| (b.1 as f32).total_cmp(&(a.1 as f32)).then(a.0.cmp(&b.0)));
     sums.truncate(MOST_CANDIDATES);
     sums.into_iter().map(|s| s.0).collect()
 }
@@ -206,8 +210,8 @@ impl Problem {
         quadratic.add_ridge(settings.smoothness * doubt * quadratic.mean_diagonal() + floor, &around);
         let found = quadratic.minimise_sparse(&vec![Entry::Free; n], settings.influences).weights;
         let row: Vec<(BoneIndex, f64)> =
-            self.candidates.iter().zip(&found).filter(|(_, w)| **w > 0.0).map(|(b, w)| (*b, *w)).collect();
-        let sum: f64 = found.iter().sum();
+            self.candidates.iter().zip(&found).filter(|(_, w)| **w > NEGLIGIBLE).map(|(b, w)| (*b, *w)).collect();
+        let sum: f64 = row.iter().map(|(_, w)| w).sum();
         Ok(row.into_iter().map(|(b, w)| (b, w / sum)).collect())
     }
 }

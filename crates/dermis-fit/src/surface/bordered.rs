@@ -19,6 +19,9 @@ pub(crate) struct Bordered {
     on_border: Vec<bool>,
 }
 
+/// Shares of a corner in a point that are rounding.
+const ROUNDING: f64 = 1e-9;
+
 /// A point of the surface.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spot {
@@ -73,14 +76,20 @@ impl Bordered {
         let corners = self.triangles[triangle];
         let [a, b, c] = corners.map(|c| self.positions[c as usize]);
         let (point, place) = closest_on_triangle(p, &[a, b, c]);
-        let border = match place {
-            Place::Face => false,
-            Place::Edge(i) => self.borders[triangle][i],
-            Place::Corner(i) => self.on_border[corners[i] as usize],
-        };
         let whole = (b - a).cross(c - a);
         let share = |u: DVec3, v: DVec3| (u.cross(v).dot(whole) / whole.length_squared()).clamp(0.0, 1.0);
         let shares = [share(b - point, c - point), share(c - point, a - point), share(a - point, b - point)];
+        // A point on an edge or at a corner but for rounding is there: a vertex that lies on a scan's border must not be within one time and beyond another.
+        let without = |i: usize| shares[i % 3] <= ROUNDING;
+        let on_edge = |i: usize| self.borders[triangle][i];
+        let at_corner = |i: usize| self.on_border[corners[i] as usize];
+        let near = (0..3).any(|i| without(i + 2) && (on_edge(i) || without(i + 1) && at_corner(i)));
+        let border = near
+            || match place {
+                Place::Face => false,
+                Place::Edge(i) => on_edge(i),
+                Place::Corner(i) => at_corner(i),
+            };
         let mixed: DVec3 =
             corners.iter().zip(shares).map(|(&c, t)| self.normals[c as usize].normalize_or_zero() * t).sum();
         Spot { point, normal: mixed.normalize_or_zero(), border }

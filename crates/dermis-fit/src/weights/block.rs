@@ -3,7 +3,7 @@
 use super::{ALIKE, Choice, Fidelity, Locks, WeightKind, WeightSettings};
 use crate::training::{FitError, Training, table};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, Example, Influences, Skeleton, VertexIndex};
+use dermis_rig::{BoneIndex, Example, Influences, PrincipalBox, Skeleton, VertexIndex};
 use dermis_solve::simplex::{Entry, Minimum, NEGLIGIBLE, Quadratic};
 use dermis_solve::{SolveError, faer::Mat, min_norm, min_norm_of_sum};
 use rayon::prelude::*;
@@ -94,17 +94,14 @@ impl<'a> Data<'a> {
         Fidelity { rms: (sum / (self.importance * self.rest.len() as f64)).sqrt(), max }
     }
 
-    /// Groups of bones that carry the whole rest box alike in every example.
+    /// Groups of bones that carry the whole box along the principal axes of the rest mesh alike in every example.
     pub(super) fn alike(&self) -> Vec<Vec<BoneIndex>> {
-        let (low, high) =
-            self.rest.iter().fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(low, high), p| (low.min(*p), high.max(*p)));
-        let corner =
-            |c: usize| DVec3::from_array([0, 1, 2].map(|axis| if c >> axis & 1 == 1 { high[axis] } else { low[axis] }));
+        let corners = PrincipalBox::of(self.rest).corners();
         let same = |a: BoneIndex, b: BoneIndex| {
             self.examples.iter().all(|e| {
                 let apart =
                     |p: DVec3| e.transforms[a].transform_point3(p).distance(e.transforms[b].transform_point3(p));
-                (0..8).all(|c| apart(corner(c)) <= ALIKE * self.unit)
+                corners.iter().all(|corner| apart(*corner) <= ALIKE * self.unit)
             })
         };
         let mut groups: Vec<Vec<BoneIndex>> = Vec::new();

@@ -23,7 +23,7 @@ struct Model {
     anchors: u32,
     relevance: u32,
     // 1: write normals, 2: the pose is welded, 8: a joint model has a layer, 16: correct what the pass before wrote, 32: another pass
-    // follows, so that positions stay about the middle
+    // follows, so that positions stay without the shift
     flags: u32,
     choice: u32, // the frame of a joint model, the carrier of shapes
     // Sections of a pose, in vec4 from its beginning.
@@ -42,7 +42,7 @@ struct Model {
     unused_z: u32,
 }
 
-// How the base moves a vertex: its position about the middle of the character, and the rows of its linear map.
+// How the base moves a vertex: its position less the character's shift, and the rows of its linear map.
 struct Posed {
     position: vec3f,
     x: vec3f,

@@ -276,7 +276,8 @@ def weights(
     start : {'own-or-heat', 'heat', 'rig'}, optional
         Of 'scans': the weights that the fit begins with.
     reach : float, optional
-        Of 'scans': how far a scan may be from the posed skin, in rest diagonals: 0.1, and 0.02 where poses are found.
+        Of 'scans': how far a scan may be from the posed skin, in length units (diagonals of the box along the rig's
+        principal axes): 0.1, and 0.02 where poses are found.
     smoothness : float, optional
         Of 'scans': how strongly neighbouring vertices agree.
     rounds : int, optional

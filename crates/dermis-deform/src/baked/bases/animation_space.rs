@@ -12,7 +12,7 @@ pub(in crate::baked) struct AnimationSpace<'a> {
     pub(in crate::baked) table: &'a [Columns],
     pub(in crate::baked) behind: Vec3,
     /// What the table is seen from: a vertex without terms lies at the origin.
-    pub(in crate::baked) middle: Vec3,
+    pub(in crate::baked) shift: Vec3,
     pub(in crate::baked) out: &'a mut [Vec3],
 }
 
@@ -24,14 +24,14 @@ impl EightKernel for AnimationSpace<'_> {
         let (out, last) = self.out.split_at_mut(whole);
         for (at, out) in out.as_chunks_mut::<EIGHT>().0.iter_mut().enumerate() {
             if let Some(offsets) = offsets[at * EIGHT..].first_chunk() {
-                positions(e, offsets, (self.bones, self.a, self.table), (self.behind, self.middle), out);
+                positions(e, offsets, (self.bones, self.a, self.table), (self.behind, self.shift), out);
             }
         }
         if !last.is_empty() {
             let mut offsets = [last_offsets[last.len()]; EIGHT + 1];
             offsets[..=last.len()].copy_from_slice(last_offsets);
             let mut all = [Vec3::ZERO; EIGHT];
-            positions(e, &offsets, (self.bones, self.a, self.table), (self.behind, self.middle), &mut all);
+            positions(e, &offsets, (self.bones, self.a, self.table), (self.behind, self.shift), &mut all);
             last.copy_from_slice(&all[..last.len()]);
         }
     }
@@ -43,7 +43,7 @@ fn positions<E: Eight>(
     e: E,
     offsets: &[u32; EIGHT + 1],
     (bones, a, table): (&[u32], &[Vec4], &[Columns]),
-    (behind, middle): (Vec3, Vec3),
+    (behind, shift): (Vec3, Vec3),
     out: &mut [Vec3; EIGHT],
 ) {
     let mut products = [e.zero(); EIGHT];
@@ -56,15 +56,15 @@ fn positions<E: Eight>(
         *products = sum;
     }
     let [p, q, r, s, t, u, v, w] = products;
-    let [x, y, z, shift] = e.maps(e.four_maps([p, q, r, s]), e.four_maps([t, u, v, w]));
+    let [x, y, z, moved] = e.maps(e.four_maps([p, q, r, s]), e.four_maps([t, u, v, w]));
     let mut sums = x;
     for j in 0..3 {
-        sums[j] = e.add(e.add(e.add(x[j], z[j]), e.add(y[j], shift[j])), e.splat(behind[j]));
+        sums[j] = e.add(e.add(e.add(x[j], z[j]), e.add(y[j], moved[j])), e.splat(behind[j]));
     }
     store(e, sums, out);
     for lane in 0..EIGHT {
         if offsets[lane] == offsets[lane + 1] {
-            out[lane] = behind - middle;
+            out[lane] = behind - shift;
         }
     }
 }

@@ -219,8 +219,8 @@ impl BakedDeltaMush {
     }
 
     /// Where vertex `v` goes, of a homogeneous rest position, or a displacement, whose last entry is zero; in `f64`.
-    pub(in crate::baked) fn at(&self, v: usize, rest: Vec4, (table, middle): (&[Columns], Vec3)) -> Vec3 {
-        let (q, turn) = self.exact(v, table, middle);
+    pub(in crate::baked) fn at(&self, v: usize, rest: Vec4, (table, shift): (&[Columns], Vec3)) -> Vec3 {
+        let (q, turn) = self.exact(v, table, shift);
         let p = rest.truncate().as_dvec3();
         match rest.w == 0.0 {
             true => (turn * p).as_vec3(),
@@ -228,12 +228,12 @@ impl BakedDeltaMush {
         }
     }
 
-    /// q, about the character's middle, and R of a vertex, in `f64`.
-    fn exact(&self, v: usize, table: &[Columns], middle: Vec3) -> (DVec3, DMat3) {
+    /// q less the character's shift, and R of a vertex, in `f64`.
+    fn exact(&self, v: usize, table: &[Columns], shift: Vec3) -> (DVec3, DMat3) {
         let (head, lane) = (&self.heads[v / EIGHT], v % EIGHT);
         let centre = vector(&head.centre, lane);
         if self.offsets[v] == self.offsets[v + 1] {
-            return (centre - middle.as_dvec3(), DMat3::IDENTITY);
+            return (centre - shift.as_dvec3(), DMat3::IDENTITY);
         }
         let mut reference = None;
         let (mut along, mut first, mut c) = (DVec3::ZERO, DVec3::ZERO, DMat3::ZERO);
@@ -259,7 +259,7 @@ pub(in crate::baked) struct Mushed<'a> {
     pub(in crate::baked) mush: &'a BakedDeltaMush,
     pub(in crate::baked) table: &'a [Columns],
     /// What the table is seen from: a vertex without terms stays where it is.
-    pub(in crate::baked) middle: Vec3,
+    pub(in crate::baked) shift: Vec3,
     pub(in crate::baked) behind: Vec3,
     pub(in crate::baked) out: &'a mut [Vec3],
     pub(in crate::baked) normals: Option<Turned<'a>>,
@@ -274,7 +274,7 @@ impl Mushed<'_> {
 impl EightKernel for Mushed<'_> {
     #[inline(always)]
     fn run<E: Eight>(self, e: E) {
-        let Self { from, mush, table, middle, behind, out, normals } = self;
+        let Self { from, mush, table, shift, behind, out, normals } = self;
         let tiny = e.splat(f32::MIN_POSITIVE);
         let (mut rest_normals, mut out_normals) = normals.map(|n| (n.rest, n.out)).unzip();
         for (at, out) in out.chunks_mut(EIGHT).enumerate() {
@@ -309,7 +309,7 @@ impl EightKernel for Mushed<'_> {
             if !e.all(sure) {
                 for (lane, &sure) in e.array(sure).iter().enumerate().take(out.len()) {
                     if sure.to_bits() == 0 {
-                        let (q, turn) = mush.exact(from + at * EIGHT + lane, table, middle);
+                        let (q, turn) = mush.exact(from + at * EIGHT + lane, table, shift);
                         positions[lane] = (q + turn * vector(&head.offset, lane)).as_vec3() + behind;
                         turned[lane] = rest.map_or(Vec3::ZERO, |rest| (turn * rest[lane].as_dvec3()).as_vec3());
                     }
@@ -325,7 +325,7 @@ impl EightKernel for Mushed<'_> {
     }
 }
 
-/// q, about the character's middle, and the columns of C of eight vertices.
+/// q less the character's shift, and the columns of C of eight vertices.
 #[inline(always)]
 fn carried<E: Eight>(
     e: E,
@@ -345,8 +345,8 @@ fn carried<E: Eight>(
             let (x, y, z) = (e.splat(m[j]), e.splat(m[4 + j]), e.splat(m[8 + j]));
             let [w, m, n, o] = [0, 1, 2, 3].map(|i| e.lanes(line.moments[i]));
             let [xx, xy, xz, yy, yz, zz] = [4, 5, 6, 7, 8, 9].map(|i| e.lanes(line.moments[i]));
-            let shift = e.splat(table[bone as usize].0[12 + j]);
-            let at = e.mul_add(x, centre[0], e.mul_add(y, centre[1], e.mul_add(z, centre[2], shift)));
+            let moved = e.splat(table[bone as usize].0[12 + j]);
+            let at = e.mul_add(x, centre[0], e.mul_add(y, centre[1], e.mul_add(z, centre[2], moved)));
             if k == 0 {
                 reference = at;
             }

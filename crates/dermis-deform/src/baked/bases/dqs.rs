@@ -11,7 +11,7 @@ use dermis_rig::BoneTransforms;
 use dermis_rig::glam::{DVec3, Quat, Vec3, Vec4};
 use dermis_solve::simd::Apart;
 
-/// The bones of one pose, about the character's middle: the memory of this base.
+/// The bones of one pose, less the character's shift: the memory of this base.
 #[derive(Clone, Debug, Default)]
 pub(in crate::baked) struct BlendedBones {
     pub(in crate::baked) rigid: Vec<DualQuaternion>,
@@ -22,11 +22,11 @@ pub(in crate::baked) struct BlendedBones {
 }
 
 impl BlendedBones {
-    pub(in crate::baked) fn prepare(&mut self, blend: &DualQuaternions, transforms: &BoneTransforms, middle: DVec3) {
+    pub(in crate::baked) fn prepare(&mut self, blend: &DualQuaternions, transforms: &BoneTransforms, shift: DVec3) {
         self.rigid.clear();
         self.stretches.clear();
         self.stretched = false;
-        blend.split(transforms, middle, |real, dual, stretch, stretched| {
+        blend.split(transforms, shift, |real, dual, stretch, stretched| {
             let (q, e) = (real.as_quat().to_array(), dual.as_quat().to_array());
             self.rigid.push(DualQuaternion([q[0], q[1], q[2], q[3], e[0], e[1], e[2], e[3]]));
             self.stretches.push(Columns::of(stretch));
@@ -51,7 +51,7 @@ pub(in crate::baked) struct Dqs<'a> {
     pub(in crate::baked) rest: &'a [Vec3],
     pub(in crate::baked) behind: Vec3,
     /// What the table is seen from: a vertex without influences stays where it is.
-    pub(in crate::baked) middle: Vec3,
+    pub(in crate::baked) shift: Vec3,
     pub(in crate::baked) out: &'a mut [Vec3],
     pub(in crate::baked) normals: Option<Turned<'a>>,
 }
@@ -66,12 +66,12 @@ impl Dqs<'_> {
     }
 
     fn run_with<T: Table<DualQuaternion> + ?Sized>(self, table: &T) {
-        let Self { from, weights, bones, whole, rest, behind, middle, out, mut normals } = self;
+        let Self { from, weights, bones, whole, rest, behind, shift, out, mut normals } = self;
         let range = from..from + out.len();
         let (fours, rests, more) = (&weights.fours[range.clone()], &rest[range.clone()], weights.more_of(range));
         // A vertex whose blend has no direction follows its dominant bone, or stays at rest without one.
         let without_blend = |v: usize| match weights.bones.of(v).is_empty() {
-            true => rest[v] - middle + behind,
+            true => rest[v] - shift + behind,
             false => whole[weights.fours[v].index(0) as usize].apply::<Apart>(rest[v].extend(1.0)) + behind,
         };
         let split = out.len() / EIGHT * EIGHT;
@@ -249,12 +249,12 @@ fn rotated<E: Eight>(e: E, q: &[E::Lanes; 8], n: [E::Lanes; 3]) -> [E::Lanes; 3]
 
 /// The map of one vertex applied to a homogeneous rest position, or to a displacement, whose last entry is zero.
 ///
-/// `whole` are the bones' own matrices, `middle` is what they are seen from.
+/// `whole` are the bones' own matrices, `shift` is what they are moved back by.
 pub(in crate::baked) fn blend_quaternions(
     weights: &Weights,
     v: usize,
     bones: &BlendedBones,
-    (whole, middle): (&[Columns], Vec3),
+    (whole, shift): (&[Columns], Vec3),
     rest: Vec4,
 ) -> Vec3 {
     let mut dominant: Option<(usize, f32)> = None;
@@ -263,7 +263,7 @@ pub(in crate::baked) fn blend_quaternions(
             dominant = Some((bone, w));
         }
     }
-    let Some((dominant, _)) = dominant else { return rest.truncate() - middle * rest.w };
+    let Some((dominant, _)) = dominant else { return rest.truncate() - shift * rest.w };
     let half = |bone: usize, at: usize| Vec4::from_slice(&bones.rigid[bone].0[at..at + 4]);
     let (mut b, mut e, mut p) = (Vec4::ZERO, Vec4::ZERO, Vec3::ZERO);
     for (bone, w) in weights.of_vertex(v) {
@@ -278,6 +278,6 @@ pub(in crate::baked) fn blend_quaternions(
         return whole[dominant].apply::<Apart>(rest);
     }
     let (b, e) = (Quat::from_vec4(b / length), Quat::from_vec4(e / length));
-    let shift = (e * b.conjugate()).xyz() * 2.0;
-    b * p + shift * rest.w
+    let along = (e * b.conjugate()).xyz() * 2.0;
+    b * p + along * rest.w
 }

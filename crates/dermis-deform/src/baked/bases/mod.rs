@@ -1,7 +1,7 @@
 //! Bases as they run: what carries a vertex before any correction.
 //!
-//! Positions are computed about a point near the posed character, its middle, and moved back at the end. Far from the
-//! origin `f32` keeps their digits that way. Positions that are given or at rest are rounded already; they stay in place.
+//! Positions are computed less the character's shift, how far its bones carry it from where it stands at rest, which is added at the end. Far from the
+//! origin `f32` keeps their digits that way, and in the bind pose the shift is zero. Positions that are given or at rest are rounded already; they stay in place.
 
 mod animation_space;
 mod block;
@@ -65,11 +65,11 @@ pub enum BakedBase {
 /// Memory of the bases, reused from pose to pose.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BaseScratch {
-    /// The bones about the character's middle, and after them the identity.
+    /// The bones less the character's shift, and after them the identity.
     pub(super) table: Vec<Columns>,
-    /// The character's middle, which positions are computed about.
-    pub(super) middle: Vec3,
-    /// What is added to positions at the end: the middle, where the base is computed about it.
+    /// The character's shift, which positions are computed without.
+    pub(super) shift: Vec3,
+    /// What is added to positions at the end: the shift, where the base is computed without it.
     pub(super) behind: Vec3,
     dqs: BlendedBones,
     rotational_regression: TurnScratch,
@@ -82,26 +82,26 @@ pub(super) fn moved(m: &DAffine3, by: DVec3) -> DAffine3 {
 }
 
 impl BakedBase {
-    /// What the pose gives to all vertices, into the scratch; `middle` is what it is seen from.
-    pub(super) fn prepare(&self, rest: &[Vec3], transforms: &BoneTransforms, middle: DVec3, scratch: &mut BaseScratch) {
-        scratch.middle = middle.as_vec3();
-        scratch.behind = if self.stays_in_place() { Vec3::ZERO } else { scratch.middle };
+    /// What the pose gives to all vertices, into the scratch; bones are moved back by `shift`.
+    pub(super) fn prepare(&self, rest: &[Vec3], transforms: &BoneTransforms, shift: DVec3, scratch: &mut BaseScratch) {
+        scratch.shift = shift.as_vec3();
+        scratch.behind = if self.stays_in_place() { Vec3::ZERO } else { scratch.shift };
         scratch.table.clear();
-        scratch.table.extend(transforms.iter().map(|m| Columns::of(&moved(m, -middle))));
+        scratch.table.extend(transforms.iter().map(|m| Columns::of(&moved(m, -shift))));
         let entries = (scratch.table.len() + 1).max(FEW);
         scratch.table.resize(entries, Columns::of(&DAffine3::IDENTITY));
         match self {
-            Self::Dqs(_, blend) => scratch.dqs.prepare(blend, transforms, middle),
+            Self::Dqs(_, blend) => scratch.dqs.prepare(blend, transforms, shift),
             Self::RotationalRegression(model) => {
                 let rest = |v: usize| rest[v].as_dvec3();
-                model.prepare(rest, transforms, middle, &mut scratch.rotational_regression);
+                model.prepare(rest, transforms, shift, &mut scratch.rotational_regression);
             }
             Self::Stack(stack) => scratch.stack.prepare(stack, transforms),
             _ => {}
         }
     }
 
-    /// Whether positions are rounded already and keep their bits: only the correction is computed about the middle.
+    /// Whether positions are rounded already and keep their bits: only the correction is computed without the shift.
     pub(super) fn stays_in_place(&self) -> bool {
         matches!(self, Self::Given | Self::Rest)
     }
@@ -130,11 +130,11 @@ impl BakedBase {
         normals: Option<Turned<'_>>,
     ) {
         let range = from..from + out.len();
-        let (table, middle) = (&scratch.table[..], scratch.middle);
+        let (table, shift) = (&scratch.table[..], scratch.shift);
         match self {
             Self::Rigid(bones) => {
                 let (bones, rest) = (&bones[range.clone()], &rest[range]);
-                simd::run(Rigid { bones, table, rest, behind, middle, out });
+                simd::run(Rigid { bones, table, rest, behind, shift, out });
             }
             Self::Lbs(weights) if !weights.fours.is_empty() => {
                 let rest = &rest[range];
@@ -142,14 +142,14 @@ impl BakedBase {
             }
             Self::Dqs(weights, _) if !weights.fours.is_empty() => {
                 let (bones, whole) = (&scratch.dqs, table);
-                return Dqs { from, weights, bones, whole, rest, behind, middle, out, normals }.run();
+                return Dqs { from, weights, bones, whole, rest, behind, shift, out, normals }.run();
             }
             Self::DirectDeltaMush(mush) => {
-                return Mushed { from, mush, table, middle, behind, out, normals }.run();
+                return Mushed { from, mush, table, shift, behind, out, normals }.run();
             }
             Self::AnimationSpace { bones, a } => {
                 let (offsets, bones) = (&bones.offsets()[range.start..=range.end], bones.entries());
-                lanes::run(AnimationSpace { offsets, bones, a, table, behind, middle, out });
+                lanes::run(AnimationSpace { offsets, bones, a, table, behind, shift, out });
             }
             Self::Given => out.copy_from_slice(&given.unwrap_or_default()[range]),
             Self::Rest => out.copy_from_slice(&rest[range]),
@@ -217,11 +217,11 @@ impl BakedBase {
         let transform = |bone: usize, x: Vec4| scratch.table[bone].apply::<Apart>(x);
         match self {
             Self::Rigid(bones) => transform((bones[v] as usize).min(scratch.table.len() - 1), rest),
-            Self::Lbs(weights) => weights.of_vertex(v).map(|(bone, w)| transform(bone, rest) * w).sum(),
+            Self::Lbs(weights) => Columns::blended(&scratch.table, weights.of_vertex(v)).apply::<Apart>(rest),
             Self::Dqs(weights, _) => {
-                blend_quaternions(weights, v, &scratch.dqs, (&scratch.table, scratch.middle), rest)
+                blend_quaternions(weights, v, &scratch.dqs, (&scratch.table, scratch.shift), rest)
             }
-            Self::DirectDeltaMush(mush) => mush.at(v, rest, (&scratch.table, scratch.middle)),
+            Self::DirectDeltaMush(mush) => mush.at(v, rest, (&scratch.table, scratch.shift)),
             Self::AnimationSpace { bones, a } => {
                 let terms = bones.of(v).iter().zip(&a[bones.range(v)]);
                 // The rest position is inside the coefficients; a displacement follows their weights.
@@ -236,7 +236,7 @@ impl BakedBase {
             }
             Self::Stack(stack) => {
                 let p = rest.truncate().as_dvec3();
-                (stack.at(&scratch.stack, v, p) - scratch.middle.as_dvec3()).as_vec3()
+                (stack.at(&scratch.stack, v, p) - scratch.shift.as_dvec3()).as_vec3()
             }
             Self::Rest | Self::Given => rest.truncate(),
         }

@@ -12,8 +12,8 @@ pub(in crate::baked) struct Rigid<'a> {
     pub(in crate::baked) table: &'a [Columns],
     pub(in crate::baked) rest: &'a [Vec3],
     pub(in crate::baked) behind: Vec3,
-    /// What `rest` is seen from, like the table: the character's middle.
-    pub(in crate::baked) middle: Vec3,
+    /// The character's shift, which the table is moved back by.
+    pub(in crate::baked) shift: Vec3,
     pub(in crate::baked) out: &'a mut [Vec3],
 }
 
@@ -24,7 +24,7 @@ impl Kernel for Rigid<'_> {
     fn run<F: Fma>(self) {
         for ((out, p), &bone) in self.out.iter_mut().zip(self.rest).zip(self.bones) {
             *out = match bone {
-                NO_ANCHOR => *p - self.middle + self.behind,
+                NO_ANCHOR => *p - self.shift + self.behind,
                 bone => self.table[bone as usize].apply::<F>(p.extend(1.0)) + self.behind,
             };
         }

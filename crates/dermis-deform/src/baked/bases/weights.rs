@@ -2,10 +2,12 @@
 
 use super::block::BLOCK;
 use crate::baked::lanes::{EIGHT, Four};
+use crate::lbs::SUMS_TO_ONE;
 use dermis_rig::{Influences, Rows};
 use std::ops::Range;
 
-/// Sparse weights in `f32`: compressed rows, and beside them the same by fours, which is what evaluation reads.
+/// Sparse weights in `f32`: compressed rows, and beside them the same by fours, which is what evaluation reads. Where weights sum to one, so do these, to the last bit,
+/// added one after another as they stand.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Weights {
     /// The bones of every vertex.
@@ -61,9 +63,6 @@ fn influences_of_blocks(influences: &Influences) -> Vec<Alike> {
     blocks
 }
 
-/// Rounding of weights stored as `f32`: a sum nearer to one than this is one.
-const SUMS_TO_ONE: f64 = 1e-5;
-
 impl Weights {
     /// Weights of no vertices.
     pub(in crate::baked) fn none() -> Self {
@@ -73,19 +72,27 @@ impl Weights {
     pub(in crate::baked) fn of(influences: &Influences) -> Self {
         let mut made = Self { bones: influences.as_rows().map(|e| e.0.get() as u32), ..Self::default() };
         let packed = influences.rows().flatten().all(|(bone, _)| bone.get() <= usize::from(u16::MAX));
-        let mut sorted = Vec::new();
+        let (mut own, mut sorted) = (Vec::new(), Vec::new());
         for (v, row) in influences.rows().enumerate() {
-            made.weights.extend(row.iter().map(|e| e.1 as f32));
+            own.clear();
+            own.extend(row.iter().map(|&(bone, w)| (bone, w as f32)));
             let sum: f64 = row.iter().map(|e| e.1).sum();
             // A sum that is no number must not pass for one.
-            if (sum - 1.0).abs() > SUMS_TO_ONE || sum.is_nan() {
+            let sums_to_one = (sum - 1.0).abs() <= SUMS_TO_ONE;
+            if sums_to_one {
+                complete(&mut own);
+            } else {
                 made.unnormalised.push((v as u32, (sum - 1.0) as f32));
             }
+            made.weights.extend(own.iter().map(|e| e.1));
             sorted.clear();
-            sorted.extend(row.iter().filter(|_| packed).map(|&(bone, w)| (bone.get() as u16, w as f32)));
+            sorted.extend(own.iter().filter(|_| packed).map(|&(bone, w)| (bone.get() as u16, w)));
             let dominant = influences.dominant(v).map(|bone| bone.get() as u16);
             if let Some(at) = sorted.iter().position(|e| Some(e.0) == dominant) {
                 sorted[..=at].rotate_right(1);
+            }
+            if sums_to_one {
+                complete(&mut sorted);
             }
             let mut fours = sorted.chunks(4).map(Four::of);
             if packed {
@@ -134,6 +141,20 @@ impl Weights {
     /// The entries of [`unnormalised`](Self::unnormalised) of some vertices.
     pub(in crate::baked) fn unnormalised_of(&self, vertices: Range<usize>) -> &[(u32, f32)] {
         &self.unnormalised[rows_of(&self.unnormalised, vertices)]
+    }
+}
+
+/// Lets weights that sum to one but for their rounding sum to exactly one, added one after another in `f32`: the last takes what the others leave, so
+/// that the blend of identities is the identity. A weight that they leave nothing for was less than the rounding of the others; it becomes zero, and the one
+/// before it is the last.
+fn complete<T>(entries: &mut [(T, f32)]) {
+    for last in (0..entries.len()).rev() {
+        let left = 1.0 - entries[..last].iter().fold(0.0, |sum: f32, (_, w)| sum + w);
+        if left > 0.0 || entries[last].1 <= 0.0 {
+            entries[last].1 = left;
+            return;
+        }
+        entries[last].1 = 0.0;
     }
 }
 

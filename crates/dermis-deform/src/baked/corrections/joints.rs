@@ -85,7 +85,7 @@ pub(in crate::baked) struct JointsScratch {
     pose: crate::joints::JointPose,
     /// z of all joints, one after the other.
     pub(in crate::baked) z: Vec<f32>,
-    /// The welded bones about the middle of the character.
+    /// The welded bones less the character's shift.
     pub(in crate::baked) bones: Vec<Affine3A>,
     /// Empty when nothing is welded.
     pub(in crate::baked) turns: Vec<Mat3>,
@@ -137,7 +137,7 @@ impl BakedJoints {
     pub(in crate::baked) fn prepare(
         &self,
         transforms: &BoneTransforms,
-        middle: DVec3,
+        shift: DVec3,
         out: &mut JointsScratch,
     ) -> (usize, usize) {
         out.pose.prepare(&self.model, transforms);
@@ -151,13 +151,13 @@ impl BakedJoints {
         out.turns.extend(out.pose.turns.iter().map(|t| t.as_mat3()));
         out.bones.clear();
         out.bones.extend(out.pose.welded.iter().map(|n| {
-            let n = moved(n, -middle);
+            let n = moved(n, -shift);
             Affine3A { matrix3: n.matrix3.as_mat3().into(), translation: n.translation.as_vec3a() }
         }));
         out.quaternions.clear();
         out.quaternions.extend(out.pose.quaternions().iter().map(|q| Vec4::from(q.as_quat())));
         out.columns.clear();
-        out.columns.extend(out.pose.welded.iter().map(|n| Columns::of(&moved(n, -middle))));
+        out.columns.extend(out.pose.welded.iter().map(|n| Columns::of(&moved(n, -shift))));
         out.rigid.clear();
         out.rigid.extend(out.quaternions.iter().map(|q| DualQuaternion([q.x, q.y, q.z, q.w, 0.0, 0.0, 0.0, 0.0])));
         // What indices of eight bits reach.

@@ -54,24 +54,24 @@ pub(super) struct CorrectionScratch {
 impl BakedCorrection {
     /// What the pose gives to all vertices, into the scratch; how many features were limited, of how many.
     ///
-    /// - `middle`: what the base's positions are seen from
+    /// - `shift`: what the base's positions are without
     /// - `base`: the pose as the base has it
     pub(super) fn prepare(
         &self,
         transforms: &BoneTransforms,
-        middle: DVec3,
+        shift: DVec3,
         base: &BaseScratch,
         scratch: &mut CorrectionScratch,
     ) -> (usize, usize) {
         match self {
             Self::Enveloping(correction) => correction.prepare(transforms, &mut scratch.enveloping),
-            Self::Joints(correction) => correction.prepare(transforms, middle, &mut scratch.joints),
+            Self::Joints(correction) => correction.prepare(transforms, shift, &mut scratch.joints),
             Self::PoseSpace(correction) => correction.prepare(transforms, &mut scratch.pose_space),
             Self::Shapes(correction) => correction.prepare(transforms, &base.table, &mut scratch.shapes),
         }
     }
 
-    /// Adds the correction and the middle to the base's positions; at how many vertices the ball held it back.
+    /// Adds the correction and the shift to the base's positions; at how many vertices the ball held it back.
     pub(super) fn add_block(&self, block: Corrected<'_>, scratch: &CorrectionScratch, out: &mut [Vec3]) -> usize {
         let radii = self.radii().get(block.from..block.from + out.len()).unwrap_or_default();
         match self {

@@ -25,7 +25,7 @@ pub struct BakedShapes {
 pub(in crate::baked) struct ShapesScratch {
     /// The linear parts of M_k.
     pub(in crate::baked) turns: Vec<Mat3>,
-    /// The bones about the character's middle, without translations.
+    /// The bones less the character's shift, without translations.
     turning: Vec<Columns>,
     kernel: KernelValues,
     exact_values: Vec<f64>,

@@ -17,6 +17,12 @@ impl Columns {
         Self(std::array::from_fn(|i| if i % 4 < 3 { c[i / 4][i % 4] } else { 0.0 }))
     }
 
+    /// Σ w M over entries of a table.
+    pub(in crate::baked) fn blended(table: &[Self], entries: impl Iterator<Item = (usize, f32)>) -> Self {
+        let add = |sum: Self, (at, w): (usize, f32)| Self(std::array::from_fn(|i| sum.0[i] + w * table[at].0[i]));
+        entries.fold(Self([0.0; 16]), add)
+    }
+
     /// The map of displacements.
     pub(in crate::baked) fn without_translation(&self) -> Self {
         Self(std::array::from_fn(|i| if i < 12 { self.0[i] } else { 0.0 }))

@@ -85,35 +85,35 @@ impl Baked {
         if self.needs_given() {
             admit_given(self.rest.len(), given.map(<[_]>::len))?;
         }
-        let middle = self.middle(transforms);
-        self.base.prepare(&self.rest, transforms, middle, &mut scratch.base);
-        Ok(self.prepare_corrections(transforms, middle, scratch))
+        let shift = self.shift(transforms);
+        self.base.prepare(&self.rest, transforms, shift, &mut scratch.base);
+        Ok(self.prepare_corrections(transforms, shift, scratch))
     }
 
     /// What the pose gives to the corrections, into the scratch, once the base has its part.
     pub(super) fn prepare_corrections(
         &self,
         transforms: &BoneTransforms,
-        middle: DVec3,
+        shift: DVec3,
         scratch: &mut Scratch,
     ) -> Guarded {
         let Scratch { base, corrections: scratch, .. } = scratch;
         scratch.resize_with(self.corrections.len().max(scratch.len()), Default::default);
         let mut guarded = Guarded::default();
         for (correction, scratch) in self.corrections.iter().zip(scratch) {
-            let (limited, features) = correction.prepare(transforms, middle, base, scratch);
+            let (limited, features) = correction.prepare(transforms, shift, base, scratch);
             (guarded.limited, guarded.features) = (guarded.limited + limited, guarded.features + features);
         }
         guarded
     }
 
-    /// A point near the posed character: the mean over bones of where they carry the first rest vertex.
-    pub(super) fn middle(&self, transforms: &BoneTransforms) -> DVec3 {
+    /// How far the bones carry the first rest vertex, their mean: exactly zero in the bind pose.
+    pub(super) fn shift(&self, transforms: &BoneTransforms) -> DVec3 {
         let point = self.point.as_dvec3();
-        let sum: DVec3 = transforms.iter().map(|m| m.transform_point3(point)).sum();
-        let middle = sum / transforms.len().max(1) as f64;
+        let sum: DVec3 = transforms.iter().map(|m| m.transform_point3(point) - point).sum();
+        let shift = sum / transforms.len().max(1) as f64;
         // Rounded first, so that subtracting and adding it back cancel exactly.
-        let rounded = middle.as_vec3();
+        let rounded = shift.as_vec3();
         if rounded.is_finite() { rounded.as_dvec3() } else { DVec3::ZERO }
     }
 
@@ -126,7 +126,7 @@ impl Baked {
         out: &mut [Vec3],
         normals: Option<Turned<'_>>,
     ) -> usize {
-        // The last step of a vertex puts it behind the middle again.
+        // The last step of a vertex adds the shift again.
         let steps = self.corrections.len();
         let behind = |step: usize| if step == steps { scratch.base.behind } else { Vec3::ZERO };
         self.base.block(from, (&self.rest, given), &scratch.base, behind(0), out, normals);
@@ -138,7 +138,7 @@ impl Baked {
         }
         if let BakedBase::Lbs(weights) = &self.base {
             for &(v, excess) in weights.unnormalised_of(from..from + out.len()) {
-                out[v as usize - from] += scratch.base.middle * excess;
+                out[v as usize - from] += scratch.base.shift * excess;
             }
         }
         held

@@ -8,6 +8,7 @@ use super::room::Room;
 use super::support::{MOST, Support};
 use crate::decompose::gram::{Gram, combine, squares};
 use crate::decompose::problem::MONOMIALS;
+use crate::decompose::ties::slack;
 use dermis_solve::simd::Simd;
 
 /// What a pass over the vertices may do.
@@ -130,7 +131,8 @@ pub fn best_step(
     }
     let mut best = None;
     for k in 0..columns {
-        if gain[k] > best.map_or(0.0, |(_, gain)| gain) && !support.holds(k) {
+        let least = best.map_or(0.0, |(_, gain)| gain + slack(gain, size.abs() + diagonal[k]));
+        if gain[k] > least && !support.holds(k) {
             best = Some((k, gain[k]));
         }
     }
@@ -259,14 +261,11 @@ fn swap(gram: &Gram, support: &Support, limit: f64, most: usize, room: &mut Room
             gain[k] = value - d * d / gain[k].max(full);
         }
         for k in 0..gram.columns {
-            if gain[k] < best[2].0 && !support.holds(k) {
-                best[2] = (gain[k], out, k);
-                if best[2].0 < best[1].0 {
-                    best.swap(1, 2);
-                }
-                if best[1].0 < best[0].0 {
-                    best.swap(0, 1);
-                }
+            let below = |other: f64| gain[k] < other - slack(other, diagonal[k]);
+            if below(best[2].0) && !support.holds(k) {
+                let place = if below(best[0].0) { 0 } else { 1 + usize::from(!below(best[1].0)) };
+                best[place..].rotate_right(1);
+                best[place] = (gain[k], out, k);
             }
         }
     }
@@ -276,7 +275,7 @@ fn swap(gram: &Gram, support: &Support, limit: f64, most: usize, room: &mut Room
             break;
         }
         if let Some((changed, value)) = exchange(support, Some(out), j, most, room)
-            && value < found.as_ref().map_or(limit, |f| f.1)
+            && value < found.as_ref().map_or(limit, |f| f.1 - slack(f.1, 0.0))
         {
             found = Some((changed, value));
         }

@@ -7,6 +7,7 @@ use super::support::{Fit, Support};
 use super::terms::Terms;
 use crate::decompose::gram::{Bones, Gram, products, pulls, squares};
 use crate::decompose::problem::Points;
+use crate::decompose::ties::slack;
 use dermis_solve::simd::{self, Simd, WithSimd};
 use rayon::prelude::*;
 
@@ -59,7 +60,8 @@ impl WithSimd for Nearest<'_> {
             pulls(simd, points, v, &room.product[at * 4 * gram.stride..], &mut room.g);
             squares(simd, gram, &points.monomials[v], &mut room.diagonal);
             let energy = |k: usize| room.diagonal[k] - 2.0 * room.g[k];
-            *support = Support::single((1..gram.columns).fold(0, |b, k| if energy(k) < energy(b) { k } else { b }));
+            let nearer = |k: usize, b: usize| energy(k) < energy(b) - slack(0.0, points.squares[v] + room.diagonal[b]);
+            *support = Support::single((1..gram.columns).fold(0, |b, k| if nearer(k, b) { k } else { b }));
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! E(w) = |x|² − 2 w·g + wᵀ H w with H_kl = y_k·y_l and g_k = y_k·x, y_k being where bone k takes the vertex.
 
+use crate::decompose::ties::EQUAL;
+
 /// The most bones of a vertex, one that is about to enter included.
 pub const MOST: usize = 24;
 /// Weights below are zero.
@@ -186,7 +188,7 @@ impl Quadratic {
             self.on_hull(&active[..count], w);
             let mut lowest = 0;
             (1..count).for_each(|a| {
-                if w[active[a]] < w[active[lowest]] {
+                if w[active[a]] < w[active[lowest]] - EQUAL {
                     lowest = a;
                 }
             });
@@ -203,7 +205,7 @@ impl Quadratic {
             let scale = (0..self.n).map(|i| self.h[i][i]).fold(0.0, f64::max);
             let (mut worst, mut enters) = (1e-13 * scale, None);
             for i in (0..self.n).filter(|i| !active[..count].contains(i)) {
-                if level - gradient(i) > worst {
+                if level - gradient(i) > worst * (1.0 + EQUAL) {
                     (worst, enters) = (level - gradient(i), Some(i));
                 }
             }
@@ -236,7 +238,7 @@ impl Quadratic {
         }
         p[d.reference] = reference[..d.m].iter().map(|x| x * x).sum();
         let cost = |i: usize| w[i] * w[i] / p[i].max(1e-300);
-        (1..self.n).fold(0, |best, i| if cost(i) < cost(best) { i } else { best })
+        (1..self.n).fold(0, |best, i| if cost(i) < cost(best) * (1.0 - EQUAL) { i } else { best })
     }
 
     /// The differences of the members of positive weight.

@@ -17,7 +17,7 @@ use dermis_files::sequence::{load_given_bones, load_given_weights};
 use dermis_fit::Progress;
 use dermis_fit::decompose::{
     Bandwidth, BoneKind, ClusteringSettings, DecomposeReport, DecomposeSettings, Decomposition, Effort, Hierarchy,
-    Sequence, Task, cluster, decompose, hierarchy, rotation_only,
+    Sequence, Task, cluster, decompose, hierarchy, rotation_only, without_outliers,
 };
 use dermis_rig::glam::{DAffine3, DMat3};
 use dermis_rig::{BoneTransforms, Influences, Skeleton};
@@ -316,7 +316,10 @@ pub fn solve(
         let made = hierarchy(sequence.rest, &weights, &transforms)?;
         if tie == Tie::Rotations {
             free_rms = Some(report.mean_square.sqrt());
-            transforms = rotation_only(&sequence, &weights, &transforms, &made, progress)?;
+            let mended = without_outliers(&sequence, &report.outliers, &weights, &transforms);
+            let given = frames.iter().enumerate();
+            let frames: Vec<_> = given.map(|(at, frame)| mended.get(&at).map_or(*frame, Vec::as_slice)).collect();
+            transforms = rotation_only(&Sequence { frames: &frames, ..sequence }, &weights, &transforms, &made, progress)?;
         }
         tree = Some(made);
         given = None;

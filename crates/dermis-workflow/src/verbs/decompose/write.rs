@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::measure::{Scores, measure};
 use crate::output::{Output, ending};
 use dermis_deform::{Base, Deformer, RiggedDeformer};
-use dermis_fit::decompose::DecomposeReport;
+use dermis_fit::decompose::{DecomposeReport, Outlier, Sequence, without_outliers};
 use dermis_fit::decompose::hierarchy::middles;
 use dermis_io::gltf::affine_nodes::split;
 use dermis_io::gltf::{GlbClip, GlbScene};
@@ -73,16 +73,18 @@ pub fn write_decomposition(sequences: &Sequences, solved: &Solved, output: &Outp
     let deformer = Deformer::new(rig.mesh().positions.clone(), Base::Lbs(weights.clone()), None)
         .expect("the parts are of one rig");
     let header = ModelHeader { method: "decompose".into(), program: crate::PROGRAM.into(), ..ModelHeader::default() };
-    let frames = sequences.clips.iter().flat_map(|clip| {
-        let name =
-            |label: &String| if sequences.clips.len() > 1 { format!("{} {label}", clip.name) } else { label.clone() };
-        clip.labels.iter().zip(&clip.times).zip(&clip.frames).map(move |((label, t), f)| (name(label), *t, f))
-    });
-    let examples = frames.zip(poses).map(|((label, time, frame), transforms)| Example {
+    // What was set aside counts for no error: it is where the bones take it.
+    let rest = &sequences.mesh.positions;
+    let shapes = sequences.frames();
+    let sequence = Sequence { rest, frames: &shapes, triangles: &sequences.mesh.triangles };
+    let mut mended = without_outliers(&sequence, &solved.report.outliers, &weights, &poses);
+    let times = sequences.clips.iter().flat_map(|clip| &clip.times);
+    let frames = sequences.labels().into_iter().zip(times).zip(&shapes).zip(poses);
+    let examples = frames.enumerate().map(|(at, (((label, time), frame), transforms))| Example {
         label,
-        time: Some(time),
+        time: Some(*time),
         transforms,
-        positions: frame.clone(),
+        positions: mended.remove(&at).unwrap_or_else(|| frame.to_vec()),
         importance: 1.0,
         local: None,
     });
@@ -112,6 +114,9 @@ impl Decomposed {
             let seconds = clip.times.last().copied().unwrap_or(0.0) - clip.times.first().copied().unwrap_or(0.0);
             json!({ "name": clip.name, "frames": clip.frames.len(), "seconds": seconds })
         });
+        let labels = sequences.labels();
+        let outlier = |o: &Outlier| json!({ "frame": labels[o.frame], "vertex": o.vertex, "distance": o.distance });
+        let set_aside: Vec<Value> = self.report.outliers.iter().map(outlier).collect();
         let pose = |p: &dermis_measure::PerPoseError| json!({ "label": p.label, "rms": p.rms, "max": p.max, "p95": p.p95, "worst_vertex": p.worst_vertex });
         json!({
             "vertices": rig.mesh().positions.len(),
@@ -133,6 +138,7 @@ impl Decomposed {
             "two_nodes_per_bone": self.paired,
             "clips": clips.collect::<Vec<_>>(),
             "left_out": sequences.left_out,
+            "set_aside": set_aside,
             "per_pose": self.scores.model.per_pose.iter().map(pose).collect::<Vec<_>>(),
             "worst_vertices": self.scores.model.worst_vertices,
         })

@@ -154,7 +154,7 @@ pub fn solve(
 ) -> Result<Vec<Inverted>, Error> {
     let total = sculpts.len() as u64;
     let rest = &rig.rig.mesh().positions;
-    let length = rig.rig.mesh().diagonal();
+    let length = rig.rig.mesh().extent();
     let Settings { method, coupled, max_correction, ftol, max_calls } = settings;
     let search = InverseSettings { method, coupled, max_correction, ftol, max_calls, ..InverseSettings::new(length) };
     let each = |solve: &mut dyn FnMut(usize, &Example) -> Result<Inverted, Error>| {

@@ -194,7 +194,7 @@ impl Session {
         }
         let moving = rig.weights().map(|weights| moves_skin(rig.skeleton(), weights)).unwrap_or_default();
         let all: Vec<&BoneTransforms> = poses.iter().collect();
-        Ok((TrainingPoses::new(rig.skeleton(), &moving, &all, rig.mesh().diagonal()), touched))
+        Ok((TrainingPoses::new(rig.skeleton(), &moving, &all, rig.mesh().extent()), touched))
     }
 
     /// The frames in which the model claims most on the skin that was taught, farthest from what it was taught: the largest product

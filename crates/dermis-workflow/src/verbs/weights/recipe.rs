@@ -148,7 +148,7 @@ pub struct ScanOptions {
     /// Weights the fit begins with.
     #[serde(default)]
     pub start: ScanStart,
-    /// How far a scan may be from the posed skin, rest diagonals. By default that of [`ScanSettings`], and [`scan_poses::REACH`] where the
+    /// How far a scan may be from the posed skin, in length units. By default that of [`ScanSettings`], and [`scan_poses::REACH`] where the
     /// poses are found.
     #[serde(default)]
     pub reach: Option<f64>,

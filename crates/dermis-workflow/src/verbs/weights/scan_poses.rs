@@ -120,7 +120,7 @@ pub struct Round {
 /// A joint whose pose was found counts as moved if it turns by more than this, radians: ten degrees.
 pub const TURNED: f64 = 0.175;
 
-/// How far the skin may be from a scan whose pose was found, rest diagonals: it lies on the scan already, and what is farther belongs to something
+/// How far the skin may be from a scan whose pose was found, in length units: it lies on the scan already, and what is farther belongs to something
 /// else.
 pub const REACH: f64 = 0.02;
 
