@@ -9,6 +9,7 @@ mod error;
 pub mod load;
 pub mod output;
 mod phrase;
+pub mod provenance;
 pub mod sculpts;
 pub mod sequence;
 pub mod skins;

@@ -2,6 +2,7 @@
 
 use crate::error::FileError;
 use crate::output::is_unfinished;
+use crate::provenance::name_of;
 use dermis_io::npz::{BundleShapes, inverted::Inverted};
 use dermis_io::{Contents, Format, Space, Warning};
 use sha2::{Digest, Sha256};
@@ -211,7 +212,7 @@ fn read_folder(path: &Path, space: &Space) -> Result<(Contents, FileNote), FileE
             "name a file, or a folder of numbered OBJ files",
         ));
     }
-    let mut sequence = dermis_io::obj::Sequence::new(&path.display().to_string(), space);
+    let mut sequence = dermis_io::obj::Sequence::new(&name_of(path), space);
     let (mut total, mut hash) = (0, Sha256::new());
     for name in &names {
         let file = path.join(name);
