@@ -33,7 +33,7 @@ pub struct AnimateArgs {
 /// Runs the verb.
 pub fn run(args: &AnimateArgs, ui: &Ui) -> Result<ExitCode, Stop> {
     let (Some(scene), Some(out), false) = (&args.scene, &args.out, args.schema) else {
-        ui.print(&format!("{:#}", scene::schema()));
+        ui.print_json_text(&format!("{:#}", scene::schema()));
         return Ok(ExitCode::SUCCESS);
     };
     let recipe = AnimateRecipe {
@@ -48,7 +48,7 @@ pub fn run(args: &AnimateArgs, ui: &Ui) -> Result<ExitCode, Stop> {
 /// Shows the outcome.
 pub fn show(outcome: &AnimateOutcome, ui: &Ui, json: bool) -> ExitCode {
     if json {
-        ui.print(&outcome.json().to_string());
+        ui.print_json(&outcome.json());
         return ExitCode::SUCCESS;
     }
     let (done, (frames, seconds)) = (&outcome.converted, outcome.frames);

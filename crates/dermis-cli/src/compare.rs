@@ -113,7 +113,7 @@ pub fn show(outcome: &CompareOutcome, ui: &Ui, json: bool) -> Result<ExitCode, S
     if !json {
         return shown(outcome, ui, false);
     }
-    ui.print(&outcome.json().to_string());
+    ui.print_json(&outcome.json());
     ended(outcome)
 }
 

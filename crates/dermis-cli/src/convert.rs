@@ -56,7 +56,7 @@ pub fn run(args: &ConvertArgs, ui: &Ui) -> Result<ExitCode, Stop> {
 pub fn show(outcome: &ConvertOutcome, ui: &Ui, json: bool) -> ExitCode {
     let done = &outcome.converted;
     if json {
-        ui.print(&outcome.json().to_string());
+        ui.print_json(&outcome.json());
     } else {
         ui.print(&format!("written: {} ({}: {})", outcome.written.display(), done.format, done.holds.join(", ")));
         done.left_out.iter().for_each(|what| ui.print(&format!("left out: {what}")));

@@ -167,7 +167,7 @@ pub fn run(args: &CrowdArgs, ui: &Ui) -> Result<ExitCode, Stop> {
 /// Shows the outcome.
 pub fn show(outcome: &CrowdOutcome, ui: &Ui, json: bool) -> ExitCode {
     if json {
-        ui.print(&outcome.json().to_string());
+        ui.print_json(&outcome.json());
         return ExitCode::SUCCESS;
     }
     let unit = unit_of(&outcome.space);

@@ -1,6 +1,6 @@
 //! `dermis decompose`
 
-use crate::options::{ReadArgs, add_defaults, existing, page};
+use crate::options::{ProvenanceArgs, ReadArgs, add_defaults, existing, page};
 use crate::show;
 use crate::ui::{Stop, Ui, command_line};
 use clap::{Command, ValueEnum};
@@ -90,6 +90,8 @@ pub struct DecomposeArgs {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    provenance: ProvenanceArgs,
+    #[command(flatten)]
     read: ReadArgs,
 }
 
@@ -146,7 +148,8 @@ impl DecomposeArgs {
             out: self.out.clone(),
             report: self.report.clone(),
             existing: existing(self.force),
-            command: Some(command_line()),
+            provenance: self.provenance.choice(),
+            command: Some(command_line(self.provenance.choice())),
         })
     }
 
@@ -262,7 +265,7 @@ pub fn run(args: &DecomposeArgs, ui: &Ui) -> Result<ExitCode, Stop> {
 /// Shows the outcome.
 pub fn show(outcome: &DecomposeOutcome, ui: &Ui, json: bool) -> ExitCode {
     if json {
-        ui.print(&outcome.json().to_string());
+        ui.print_json(&outcome.json());
         return ExitCode::SUCCESS;
     }
     let made = &outcome.made;

@@ -4,8 +4,8 @@ use crate::export;
 use crate::show;
 use crate::ui::{Stop, Ui, command_line};
 use dermis_workflow::Error;
-use dermis_workflow::recipe::{DemoOutcome, DemoRecipe};
-use dermis_workflow::report::{show_length, unit_of};
+use dermis_workflow::recipe::{DemoOutcome, DemoRecipe, Provenance};
+use dermis_workflow::report::{show_length, unit_of, visible};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -19,7 +19,7 @@ pub struct DemoArgs {
 
 /// Runs the verb.
 pub fn run(args: &DemoArgs, ui: &Ui) -> Result<ExitCode, Stop> {
-    let recipe = DemoRecipe { out: args.out.clone(), command: Some(command_line()) };
+    let recipe = DemoRecipe { out: args.out.clone(), command: Some(command_line(Provenance::default())) };
     show(&recipe.run(ui)?, &recipe.out, ui)
 }
 
@@ -36,12 +36,14 @@ pub fn show(outcome: &DemoOutcome, out: &Path, ui: &Ui) -> Result<ExitCode, Stop
         rig.skeleton().len()
     ));
     ui.print(&format!(
-        "Learning from {} poses of an exercise; scored on {} frames of a walk.\n",
+        "Learning from {} poses of an exercise; scored on {} frames of a walk.",
         outcome.train.len(),
         outcome.walk.len()
     ));
+    ui.print("");
     show::errors(ui, &[("training", &outcome.train_scores), ("held-out walk", &outcome.walk_scores)], &unit);
-    ui.print("\nhow the ridge was chosen (leave-one-out):");
+    ui.print("");
+    ui.print("how the ridge was chosen (leave-one-out):");
     for point in &report.sweep {
         let mark = if Some(point.ridge) == report.ridge { "  <- taken" } else { "" };
         let shown = show_length(point.validated, &unit);
@@ -49,8 +51,9 @@ pub fn show(outcome: &DemoOutcome, out: &Path, ui: &Ui) -> Result<ExitCode, Stop
     }
     let swept = &outcome.ridges;
     let again = swept.seconds();
+    ui.print("");
     ui.print(&format!(
-        "\nthe ridge of enveloping, swept: solved again {} times, {:.1} ms each ({:.0} ms for 20,000 vertices):",
+        "the ridge of enveloping, swept: solved again {} times, {:.1} ms each ({:.0} ms for 20,000 vertices):",
         swept.steps.len(),
         1e3 * again,
         1e3 * again * 20_000.0 / swept.vertices as f64
@@ -59,14 +62,17 @@ pub fn show(outcome: &DemoOutcome, out: &Path, ui: &Ui) -> Result<ExitCode, Stop
         let shown = |rms| show_length(rms, &unit);
         ui.print(&format!("  s {:<8.1e} training {:>9}  walk {:>9}", step.s, shown(step.train), shown(step.held_out)));
     }
-    ui.print("\nside by side:");
+    ui.print("");
+    ui.print("side by side:");
     show::rows(ui, &outcome.rows, &unit);
     let Some(exported) = &outcome.exported else { return Err(Error::Cancelled.into()) };
-    ui.print("\nexported as GLB:");
+    ui.print("");
+    ui.print("exported as GLB:");
     export::lines(exported, &unit, true).iter().for_each(|line| ui.print(&format!("  {line}")));
 
-    let dir = out.display();
-    ui.print(&format!(
+    let dir = out.display().to_string();
+    let dir = visible(&dir);
+    ui.print_text(&format!(
         "
 Everything is in {dir}/
   report.html              open it in a browser: the skins in 3D, errors, charts

@@ -1,6 +1,6 @@
 //! `dermis eval`
 
-use crate::options::{ReadArgs, existing, page, within};
+use crate::options::{ProvenanceArgs, ReadArgs, existing, page, within};
 use crate::show;
 use crate::ui::{Stop, Ui, command_line};
 use dermis_workflow::load::Source;
@@ -51,6 +51,8 @@ pub struct EvalArgs {
     #[arg(long, requires = "examples", conflicts_with = "base_cache")]
     stream: bool,
     #[command(flatten)]
+    provenance: ProvenanceArgs,
+    #[command(flatten)]
     read: ReadArgs,
 }
 
@@ -67,7 +69,8 @@ impl EvalArgs {
             existing: existing(self.force),
             fail_above: self.fail_above.map(|limit| within("--fail-above", limit, 0.0, f64::MAX)).transpose()?,
             pass: self.pass,
-            command: Some(command_line()),
+            provenance: self.provenance.choice(),
+            command: Some(command_line(self.provenance.choice())),
         };
         Ok(EvalRecipe {
             model: self.model.clone().into(),
@@ -86,11 +89,11 @@ pub fn run(args: &EvalArgs, ui: &Ui) -> Result<ExitCode, Stop> {
 pub fn show(outcome: &EvalOutcome, ui: &Ui, json: bool) -> ExitCode {
     let unit = unit_of(&outcome.model.space);
     if json {
-        ui.print(&outcome.json().to_string());
+        ui.print_json(&outcome.json());
     } else {
         if let Some(scored) = &outcome.scored {
             show::errors(ui, &[("scored", &scored.scores)], &unit);
-            outcome.verdict().iter().for_each(|verdict| ui.print(verdict));
+            outcome.verdict().iter().for_each(|verdict| ui.print_text(verdict));
             outcome.pass().iter().for_each(|pass| ui.print(&pass.text()));
             show::frames(ui, &scored.scores, &unit, if ui.verbose { 10 } else { 3 });
             for warning in outcome.warnings() {

@@ -61,7 +61,7 @@ pub fn run(args: &ExerciseArgs, ui: &Ui) -> Result<ExitCode, Stop> {
 /// Shows the outcome.
 pub fn show(outcome: &ExerciseOutcome, ui: &Ui, json: bool) -> ExitCode {
     if json {
-        ui.print(&outcome.json().to_string());
+        ui.print_json(&outcome.json());
         return ExitCode::SUCCESS;
     }
     let made = &outcome.made;

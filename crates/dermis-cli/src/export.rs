@@ -37,7 +37,7 @@ enum FormArgs {
     Drivers(DriversArgs),
     /// A GLB with linear blend skinning alone, whatever the method: weights are solved, and helper bones added (docs/compile.md)
     Bones(BonesArgs),
-    /// A folder with a page that poses the model in any browser, offline, and the GLB that it shows (docs/browser.md)
+    /// A page that poses the model in any browser, offline: alone, or in a folder with the GLB that it shows (docs/browser.md)
     Viewer(ViewerArgs),
 }
 
@@ -165,7 +165,7 @@ pub fn with_defaults(command: Command) -> Command {
             add_defaults(form, [("influences", LinearExport::default().influences.to_string())])
         })
         .mut_subcommand("viewer", |form| {
-            let form = form.mut_arg("out", |out| out.help("The folder of the page and its GLB"));
+            let form = form.mut_arg("out", |out| out.help("The page (.html); or a folder for it and its GLB"));
             add_defaults(form, [("shapes", driven_shapes), kernels(), influences()])
         })
 }
@@ -282,7 +282,7 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> Result<ExitCode, Stop> {
 /// Shows the outcome.
 pub fn show(outcome: &ExportOutcome, ui: &Ui, json: bool) -> ExitCode {
     if json {
-        ui.print(&outcome.json().to_string());
+        ui.print_json(&outcome.json());
         return ExitCode::SUCCESS;
     }
     let (model, unit) = (&outcome.model, unit_of(&outcome.model.space));
@@ -298,7 +298,10 @@ pub fn show(outcome: &ExportOutcome, ui: &Ui, json: bool) -> ExitCode {
         ExportMade::PoseSpace(made) => (made.bytes, pose_space_lines(made, &unit)),
         ExportMade::Linear(compiled) => (compiled.bytes, compiled_lines(compiled, model.rig().skeleton(), &unit)),
     };
-    ui.print(&format!("written: {} ({bytes} bytes)", outcome.written.display()));
+    let alone = outcome.page.as_ref().is_some_and(|(page, _)| *page == outcome.written);
+    if !alone {
+        ui.print(&format!("written: {} ({bytes} bytes)", outcome.written.display()));
+    }
     if let Some((page, bytes)) = &outcome.page {
         ui.print(&format!("written: {} ({bytes} bytes)", page.display()));
     }

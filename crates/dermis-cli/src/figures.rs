@@ -95,7 +95,7 @@ pub fn run(args: &FiguresArgs, ui: &Ui) -> Result<ExitCode, Stop> {
 /// Shows the outcome.
 pub fn show(outcome: &FiguresOutcome, ui: &Ui, json: bool) -> ExitCode {
     if json {
-        ui.print(&outcome.json().to_string());
+        ui.print_json(&outcome.json());
         return ExitCode::SUCCESS;
     }
     for (_, page) in &outcome.pages {

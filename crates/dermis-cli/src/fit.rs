@@ -1,13 +1,15 @@
 //! `dermis fit`
 
 use crate::method_options::{self, MethodArgs};
-use crate::options::{ReadArgs, existing, page, within};
+use crate::options::{ProvenanceArgs, ReadArgs, existing, page, within};
 use crate::run::stored_recipe;
 use crate::show;
 use crate::ui::{INTERRUPTED, Stop, Ui, command_line};
 use dermis_workflow::FileError;
-use dermis_workflow::load::Source;
+use dermis_workflow::io::Format;
+use dermis_workflow::load::{Source, kind_of, load_model};
 use dermis_workflow::measure::PassRule;
+use dermis_workflow::output::folder_of;
 use dermis_workflow::recipe::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Input, Recipe, SculptInput};
 use dermis_workflow::report::unit_of;
 use dermis_workflow::rig::number::decimal;
@@ -72,7 +74,8 @@ pub struct FitArgs {
     /// as "1 mm in 98 %"; the length in mm, cm, m, or % of the rig's diagonal
     #[arg(long, value_name = "DEMAND", allow_hyphen_values = true)]
     pass: Option<PassRule>,
-    /// Run this recipe again (see dermis recipe): inputs, method and settings are its own
+    /// Run this recipe again (see dermis recipe), or that of this model: inputs, method and settings are its own. Files are looked for
+    /// from its folder, then from the working folder
     #[arg(long, value_name = "FILE")]
     recipe: Option<PathBuf>,
     /// Without --hold-out, validate by this many folds; 0 skips it
@@ -80,6 +83,8 @@ pub struct FitArgs {
     folds: usize,
     #[command(flatten)]
     method: MethodArgs,
+    #[command(flatten)]
+    provenance: ProvenanceArgs,
     #[command(flatten)]
     read: ReadArgs,
 }
@@ -98,7 +103,9 @@ impl FitArgs {
             existing: existing(self.force),
             fail_above: self.fail_above.map(|limit| within("--fail-above", limit, 0.0, f64::MAX)).transpose()?,
             pass: self.pass,
-            command: Some(command_line()),
+            provenance: self.provenance.choice(),
+            command: Some(command_line(self.provenance.choice())),
+            ..FitOutputs::default()
         };
         let Some(rig) = &self.rig else {
             let path = self.recipe.as_deref().unwrap_or(Path::new(""));
@@ -149,15 +156,18 @@ pub fn help(topic: &str, mut command: clap::Command) -> Option<String> {
 
 /// Refuses every option beside `--recipe` that a recipe states itself.
 pub fn with_recipe_alone(command: clap::Command) -> clap::Command {
-    const BESIDE: [&str; 7] = ["recipe", "out", "report", "json", "force", "fail_above", "pass"];
+    const BESIDE: [&str; 8] = ["recipe", "out", "report", "json", "force", "fail_above", "pass", "provenance"];
     command.mut_args(|arg| match BESIDE.contains(&arg.get_id().as_str()) {
         true => arg,
         false => arg.conflicts_with("recipe"),
     })
 }
 
-/// The recipe of a fit in a file.
+/// The recipe of a fit in a file, or in a model.
 fn stored(path: &Path) -> Result<FitRecipe, Stop> {
+    if kind_of(path) == Some(Format::Model) {
+        return Ok(FitRecipe::of_model(&load_model(path)?.0, path)?.found_from(folder_of(path))?);
+    }
     match stored_recipe(path)? {
         Recipe::Fit(recipe) => Ok(*recipe),
         _ => Err(FileError::lacks(path, "this recipe is not one of a fit", "").into()),
@@ -180,7 +190,7 @@ pub fn show(done: &FitDone, ui: &Ui, json: bool) -> ExitCode {
         FitDone::Model(outcome) => outcome,
         FitDone::Sums { poses, written, .. } => {
             match json {
-                true => ui.print(&done.json().to_string()),
+                true => ui.print_json(&done.json()),
                 false => {
                     ui.print(&format!("{poses} poses summed"));
                     written.iter().for_each(|path| ui.print(&format!("written: {}", path.display())));
@@ -193,7 +203,7 @@ pub fn show(done: &FitDone, ui: &Ui, json: bool) -> ExitCode {
         ui.note("stopped: the model is whole, its cross-validation was left out");
     }
     match json {
-        true => ui.print(&outcome.json().to_string()),
+        true => ui.print_json(&outcome.json()),
         false => shown(outcome, ui),
     }
     match (outcome.validation_stopped, outcome.failed) {
@@ -223,7 +233,7 @@ fn shown(outcome: &FitOutcome, ui: &Ui) {
     let scores: Vec<_> = outcome.sets.iter().map(|(name, scores, _)| (name.name(), scores)).collect();
     show::errors(ui, &scores, &unit);
     if let Some(verdict) = outcome.shown().verdict() {
-        ui.print(&verdict.text);
+        ui.print_text(&verdict.text);
     }
     outcome.shown().pass().iter().for_each(|pass| ui.print(&pass.text()));
     show::budgets(ui, &model.header.report, &unit);

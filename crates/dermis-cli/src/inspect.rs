@@ -1,7 +1,7 @@
 //! `dermis inspect`
 
 use crate::hints::spelled;
-use crate::options::{existing, page};
+use crate::options::{ProvenanceArgs, existing, page};
 use crate::ui::{Stop, Ui, command_line};
 use dermis_workflow::recipe::{Input, InspectOutcome, InspectRecipe};
 use std::path::PathBuf;
@@ -22,6 +22,8 @@ pub struct InspectArgs {
     /// Replace an existing page
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    provenance: ProvenanceArgs,
 }
 
 /// Runs the verb.
@@ -30,7 +32,8 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         files: args.files.iter().cloned().map(Input::from).collect(),
         report: args.report.clone(),
         existing: existing(args.force),
-        command: Some(command_line()),
+        provenance: args.provenance.choice(),
+        command: Some(command_line(args.provenance.choice())),
     };
     Ok(show(&recipe.run(ui)?, ui, args.json))
 }
@@ -50,7 +53,7 @@ pub fn show(outcome: &InspectOutcome, ui: &Ui, json: bool) -> ExitCode {
         ui.print(&format!("written: {}", path.display()));
     }
     if json {
-        ui.print(&outcome.json().to_string());
+        ui.print_json(&outcome.json());
     }
     if outcome.failed() { ExitCode::from(2) } else { ExitCode::SUCCESS }
 }

@@ -153,7 +153,7 @@ pub fn run(args: &InvertArgs, ui: &Ui) -> Result<ExitCode, Stop> {
 /// Shows the outcome.
 pub fn show(outcome: &InvertOutcome, ui: &Ui, json: bool) -> ExitCode {
     if json {
-        ui.print(&outcome.json().to_string());
+        ui.print_json(&outcome.json());
         return ExitCode::SUCCESS;
     }
     table(ui, outcome);

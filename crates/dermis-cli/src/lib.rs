@@ -32,10 +32,12 @@ mod session;
 mod show;
 mod suggest;
 mod ui;
+mod view;
 mod weights;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use dermis_workflow::Error;
+use dermis_workflow::report::visible;
 use hints::spelled;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -66,6 +68,7 @@ struct Cli {
 enum Verb {
     Demo(demo::DemoArgs),
     Inspect(inspect::InspectArgs),
+    View(view::ViewArgs),
     Fit(Box<fit::FitArgs>),
     Recipe(recipe::RecipeArgs),
     Run(run::RunArgs),
@@ -105,7 +108,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         && (help.as_str(), fit.as_str()) == ("help", "fit")
         && let Some(text) = fit::help(topic, command())
     {
-        Ui::new(true, false).print(&text);
+        Ui::new(true, false).print_text(&text);
         return ExitCode::SUCCESS;
     }
     let cli = match command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
@@ -115,6 +118,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             if let Some(text) = renamed().filter(|_| error.use_stderr()) {
                 return Ui::new(true, false).fail(&text, "");
             }
+            let error = safe(error, &words);
             let code = error.print().map_or_else(|error| ui::unprinted(&error), |()| error.exit_code());
             return ExitCode::from(code as u8);
         }
@@ -136,6 +140,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let done = match &cli.verb {
         Verb::Demo(args) => demo::run(args, &ui),
         Verb::Inspect(args) => inspect::run(args, &ui),
+        Verb::View(args) => view::run(args, &ui),
         Verb::Fit(args) => fit::run(args, &ui),
         Verb::Recipe(args) => recipe::run(args, &ui),
         Verb::Run(args) => run::run(args, &ui),
@@ -160,7 +165,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut command(), "dermis", &mut script);
-            ui.print(String::from_utf8_lossy(&script).trim_end());
+            ui.print_text(String::from_utf8_lossy(&script).trim_end());
             Ok(ExitCode::SUCCESS)
         }
         Verb::Man(args) => man::run(args, command(), &ui),
@@ -181,10 +186,24 @@ pub fn exit_byte(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     (0..=u8::MAX).find(|byte| ExitCode::from(*byte) == code).unwrap_or(1)
 }
 
+/// The refusal of a command line, which quotes its words: those that would steer the terminal, such as a file's name, are shown as they are.
+fn safe(error: clap::Error, words: &[String]) -> clap::Error {
+    let shown: Vec<_> = words.iter().map(|word| visible(word)).collect();
+    match shown.iter().zip(words).any(|(shown, word)| shown != word) {
+        false => error,
+        true => {
+            let shown = std::iter::once("dermis").chain(shown.iter().map(AsRef::as_ref));
+            let again = command().try_get_matches_from(shown).and_then(|matches| Cli::from_arg_matches(&matches));
+            let plain = || command().error(error.kind(), visible(error.to_string().trim_end()));
+            again.err().unwrap_or_else(plain)
+        }
+    }
+}
+
 /// Whether the verb that runs, or one of its subcommands, has an option of this name.
 fn runs_with_option(name: &str) -> bool {
-    let (line, program) = (ui::command_line(), command());
-    let Some(verb) = line.split_whitespace().find_map(|word| program.find_subcommand(word)) else { return false };
+    let program = command();
+    let Some(verb) = ui::words().iter().find_map(|word| program.find_subcommand(word)) else { return false };
     let options = verb.get_arguments().chain(verb.get_subcommands().flat_map(clap::Command::get_arguments));
     options.filter_map(clap::Arg::get_long).any(|long| long == name)
 }
@@ -210,7 +229,7 @@ fn command() -> clap::Command {
 
 /// Headings of the help with their verbs.
 const GROUPS: [(&str, &[&str]); 8] = [
-    ("Start", &["demo", "inspect", "convert"]),
+    ("Start", &["demo", "inspect", "view", "convert"]),
     ("Learn", &["fit", "suggest", "session", "recipe", "run"]),
     ("Judge", &["eval", "compare", "report", "figures"]),
     ("Deliver", &["pose", "export", "crowd"]),

@@ -4,7 +4,7 @@ use crate::ui::Stop;
 use clap::{Args, Command, ValueEnum};
 use dermis_workflow::io::UpAxis;
 use dermis_workflow::load::ReadOptions;
-use dermis_workflow::recipe::Existing;
+use dermis_workflow::recipe::{Existing, Provenance};
 use dermis_workflow::rig::number::shortest;
 use std::path::{Path, PathBuf};
 
@@ -70,6 +70,31 @@ impl ReadArgs {
             trust_order: self.trust_order,
             ..ReadOptions::default()
         })
+    }
+}
+
+/// What models and pages say of the places of their files.
+#[derive(Args, Clone, Copy)]
+pub struct ProvenanceArgs {
+    /// How the model and the page state the files that they come from: by paths below their own folder, and by the names alone of files
+    /// elsewhere; or in full, as they were named
+    #[arg(long, value_enum, default_value = "relative", value_name = "relative|full", hide_possible_values = true)]
+    provenance: ProvenanceName,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ProvenanceName {
+    Relative,
+    Full,
+}
+
+impl ProvenanceArgs {
+    /// As the library takes it.
+    pub fn choice(self) -> Provenance {
+        match self.provenance {
+            ProvenanceName::Relative => Provenance::Relative,
+            ProvenanceName::Full => Provenance::Full,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::ui::{Stop, Ui};
 use dermis_workflow::load::load_model;
+use dermis_workflow::output::folder_of;
 use dermis_workflow::recipe::{FitRecipe, Recipe};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,7 +17,7 @@ pub struct RecipeArgs {
 /// Runs the verb.
 pub fn run(args: &RecipeArgs, ui: &Ui) -> Result<ExitCode, Stop> {
     let (model, _) = ui.step("read model", |_| load_model(&args.model))?;
-    let recipe = FitRecipe::of_model(&model, &args.model)?;
-    ui.print(&Recipe::Fit(Box::new(recipe)).to_json()?);
+    let recipe = FitRecipe::of_model(&model, &args.model)?.seen_from_here(folder_of(&args.model));
+    ui.print_json_text(&Recipe::Fit(Box::new(recipe)).to_json()?);
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! `dermis report`
 
-use crate::options::{existing, page};
+use crate::options::{ProvenanceArgs, existing, page};
 use crate::ui::{Stop, Ui, command_line};
 use dermis_workflow::recipe::{Input, ReportOutcome, ReportRecipe};
 use dermis_workflow::report::page::Quantity;
@@ -24,6 +24,8 @@ pub struct ReportArgs {
     /// Replace an existing page
     #[arg(long, requires = "out")]
     force: bool,
+    #[command(flatten)]
+    provenance: ProvenanceArgs,
 }
 
 /// Runs the verb.
@@ -33,7 +35,8 @@ pub fn run(args: &ReportArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         second: Input::of_path(&args.second),
         out: args.out.clone(),
         existing: existing(args.force),
-        command: Some(command_line()),
+        provenance: args.provenance.choice(),
+        command: Some(command_line(args.provenance.choice())),
     };
     Ok(show(&recipe.run(ui)?, ui, args.json))
 }
@@ -41,7 +44,7 @@ pub fn run(args: &ReportArgs, ui: &Ui) -> Result<ExitCode, Stop> {
 /// Shows the outcome.
 pub fn show(outcome: &ReportOutcome, ui: &Ui, json: bool) -> ExitCode {
     match json {
-        true => ui.print(&outcome.json().to_string()),
+        true => ui.print_json(&outcome.json()),
         false => shown(outcome, ui),
     }
     ExitCode::SUCCESS

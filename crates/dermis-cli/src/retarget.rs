@@ -72,7 +72,7 @@ pub fn run(args: &RetargetArgs, ui: &Ui) -> Result<ExitCode, Stop> {
 /// Shows the outcome.
 pub fn show(outcome: &RetargetOutcome, ui: &Ui, json: bool) -> ExitCode {
     if json {
-        ui.print(&outcome.json().to_string());
+        ui.print_json(&outcome.json());
         return ExitCode::SUCCESS;
     }
     let found = &outcome.retargeted;

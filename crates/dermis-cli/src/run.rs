@@ -3,10 +3,11 @@
 use crate::ui::{Stop, Ui};
 use crate::{
     animate, compare, convert, crowd, decompose, demo, eval, exercise, export, figures, fit, inspect, invert, markers,
-    pose, report, retarget, rig, session, suggest, weights,
+    pose, report, retarget, rig, session, suggest, view, weights,
 };
 use dermis_workflow::Error;
 use dermis_workflow::load::read_bytes;
+use dermis_workflow::output::folder_of;
 use dermis_workflow::recipe::Recipe;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,7 +27,11 @@ pub struct RunArgs {
 /// # Errors
 /// [`Error`] for a file that cannot be read, or is no recipe.
 pub fn stored_recipe(path: &Path) -> Result<Recipe, Error> {
-    Recipe::from_json(&String::from_utf8_lossy(&read_bytes(path)?), path)
+    Ok(match Recipe::from_json(&String::from_utf8_lossy(&read_bytes(path)?), path)? {
+        // A recipe of a fit came out of a model, and may lie elsewhere than its files.
+        Recipe::Fit(recipe) => Recipe::Fit(Box::new(recipe.found_from(folder_of(path))?)),
+        other => other,
+    })
 }
 
 /// Runs the verb.
@@ -56,6 +61,7 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         Recipe::Report(recipe) => report::show(&recipe.run(ui)?, ui, json),
         Recipe::Animate(recipe) => animate::show(&recipe.run(ui)?, ui, json),
         Recipe::Crowd(recipe) => crowd::show(&recipe.run(ui)?, ui, json),
+        Recipe::View(recipe) => view::show(&recipe.run(ui)?, ui, json),
         Recipe::Session(recipe) => session::show(&recipe, &recipe.run(ui)?, ui, json),
     })
 }

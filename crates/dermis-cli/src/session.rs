@@ -281,7 +281,7 @@ pub fn run(args: &SessionArgs, ui: &Ui) -> Result<ExitCode, Stop> {
 /// Shows the outcome.
 pub fn show(recipe: &SessionRecipe, outcome: &SessionOutcome, ui: &Ui, json: bool) -> ExitCode {
     if json {
-        ui.print(&outcome.json().to_string());
+        ui.print_json(&outcome.json());
         return ExitCode::SUCCESS;
     }
     let status = &outcome.status;

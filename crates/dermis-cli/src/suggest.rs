@@ -58,7 +58,7 @@ pub fn run(args: &SuggestArgs, ui: &Ui) -> Result<ExitCode, Stop> {
 /// Shows the outcome.
 pub fn show(outcome: &SuggestOutcome, ui: &Ui, json: bool) -> ExitCode {
     if json {
-        ui.print(&outcome.json().to_string());
+        ui.print_json(&outcome.json());
         return ExitCode::SUCCESS;
     }
     table(ui, &outcome.found, &outcome.motion);
@@ -78,7 +78,8 @@ fn lacks(ui: &Ui, advice: &Advice) {
     if advice.regions.is_empty() {
         return;
     }
-    ui.print("\nwhat training lacks, by the joint that moves the skin most:");
+    ui.print("");
+    ui.print("what training lacks, by the joint that moves the skin most:");
     for region in &advice.regions {
         ui.print(&format!("  {}, {:.0} % of the expected squared error", region.joint, 100.0 * region.share));
         phrases(region).iter().for_each(|phrase| ui.print(&format!("    {phrase}")));
@@ -106,8 +107,9 @@ fn table(ui: &Ui, found: &Suggestions, name: &str) {
         ui.print("nothing to suggest: the motion stays in the bind pose, where nothing is corrected");
         return;
     }
+    ui.print("");
     ui.print(&format!(
-        "\n{:>5}  {:<22} {:>7} {:>6} {:>6} {:>6}  {}",
+        "{:>5}  {:<22} {:>7} {:>6} {:>6} {:>6}  {}",
         "frame", "label", "time", "skin", "gain", "left", "new joints, degrees from training"
     ));
     for s in &found.list {

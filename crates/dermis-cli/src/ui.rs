@@ -3,12 +3,15 @@
 use crate::show;
 use dermis_workflow::fits::{Cancelled, Progress};
 use dermis_workflow::load::FileNote;
-use dermis_workflow::recipe::{Course, Watch, step};
+use dermis_workflow::recipe::{Course, Provenance, Watch, step};
+use dermis_workflow::report::{visible, visible_json};
 use dermis_workflow::{Error, FileError};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value;
 use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -63,13 +66,14 @@ impl Watch for Ui {
         course.go_to(step, done, total);
         if self.bars {
             let bar = bar.get_or_insert_with(|| new_bar().with_elapsed(course.start().elapsed()));
-            bar.set_message(course.name());
+            bar.set_message(visible(&course.name()).into_owned());
             bar.set_position((PARTS * course.fraction()) as u64);
             bar.set_prefix(course.remaining().map_or_else(String::new, |left| format!("{left} left")));
         } else if self.lines && work.said.elapsed() >= EVERY {
             work.said = Instant::now();
             let left = course.remaining().map_or_else(String::new, |left| format!(", {left} left"));
-            let _ = writeln!(std::io::stderr(), "{}: {:.0} %{left}", course.name(), 100.0 * course.fraction());
+            let line = format!("{}: {:.0} %{left}", course.name(), 100.0 * course.fraction());
+            let _ = writeln!(std::io::stderr(), "{}", visible(&line));
         }
         match self.stopped() {
             true => ControlFlow::Break(Cancelled),
@@ -127,18 +131,38 @@ impl Ui {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// A result, on standard output. A closed pipe ends the program quietly, anything else that takes no more with an error.
-    pub fn print(&self, text: &str) {
+    /// A line of a result, on standard output. Names in it come from files: they can neither end the line nor steer the terminal.
+    pub fn print(&self, line: &str) {
+        self.out(&visible(line));
+    }
+
+    /// A text of our own, whose line ends are our own: no name of a file stands in it.
+    pub fn print_text(&self, text: &str) {
+        self.out(text);
+    }
+
+    /// A result as JSON, whose names read back as they were.
+    pub fn print_json(&self, value: &Value) {
+        self.out(&visible_json(&value.to_string()));
+    }
+
+    /// JSON text in lines.
+    pub fn print_json_text(&self, text: &str) {
+        self.out(&visible_json(text));
+    }
+
+    /// Everything on standard output. A closed pipe ends the program quietly, anything else that takes no more with an error.
+    fn out(&self, text: &str) {
         self.clear();
-        if let Err(error) = writeln!(std::io::stdout(), "{}", harmless(text)) {
+        if let Err(error) = writeln!(std::io::stdout(), "{text}") {
             std::process::exit(unprinted(&error));
         }
     }
 
-    /// A note beside the results, on standard error.
-    pub fn note(&self, text: &str) {
+    /// A note beside the results, a line on standard error.
+    pub fn note(&self, line: &str) {
         self.clear();
-        let _ = writeln!(std::io::stderr(), "{}", harmless(text));
+        let _ = writeln!(std::io::stderr(), "{}", visible(line));
     }
 
     /// An error with its remedy: exit code 2.
@@ -178,12 +202,6 @@ pub fn unprinted(error: &std::io::Error) -> i32 {
     2
 }
 
-/// Labels and names come from files: what would steer the terminal is shown as a mark.
-fn harmless(text: &str) -> String {
-    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
-    text.chars().map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
-}
-
 /// The arguments after the program's name, as text.
 static WORDS: OnceLock<Vec<String>> = OnceLock::new();
 
@@ -194,9 +212,15 @@ pub fn keep_command_line(arguments: &[OsString]) {
     let _ = WORDS.set(words);
 }
 
-/// The command line as it was typed.
-pub fn command_line() -> String {
-    joined(["dermis"].into_iter().chain(WORDS.get().into_iter().flatten().map(String::as_str)))
+/// The command line as a page states it: as it was typed, but for the folders of files.
+pub fn command_line(provenance: Provenance) -> String {
+    let words = words().iter().map(|word| provenance.stated_word(word, Path::new("."))).collect::<Vec<_>>();
+    joined(["dermis"].into_iter().chain(words.iter().map(String::as_str)))
+}
+
+/// The arguments after the program's name.
+pub fn words() -> &'static [String] {
+    WORDS.get().map_or(&[], Vec::as_slice)
 }
 
 /// Words as one command line, those with spaces in quotes.

@@ -248,7 +248,7 @@ pub fn run(args: &WeightsArgs, ui: &Ui) -> Result<ExitCode, Stop> {
 /// Shows the outcome.
 pub fn show(outcome: &WeightsOutcome, ui: &Ui, json: bool) -> ExitCode {
     if json {
-        ui.print(&outcome.json().to_string());
+        ui.print_json(&outcome.json());
         return ExitCode::SUCCESS;
     }
     let (made, unit) = (&outcome.weights, unit_of(&outcome.rig.space));

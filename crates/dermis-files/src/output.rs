@@ -8,6 +8,7 @@
 //! Every call of the system that a write makes is a `Step`. The tests let the n-th step fail, for every n.
 
 use crate::error::FileError;
+pub use crate::provenance::folder_of;
 use dermis_io::WriteError;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
@@ -176,11 +177,15 @@ const ENDINGS: [&str; 24] = [
     "usdz", "bvh", "blend", "ma", "mb", "html", "svg", "png", "csv",
 ];
 
-/// Reserves a folder: what is a file already is refused as well.
+/// Reserves a folder: what is a file already is refused as well, and so is the name of a page.
 ///
 /// # Errors
-/// As [`reserve`].
+/// [`FileError::Ending`], and as [`reserve`].
 pub fn reserve_folder(path: &Path, existing: Existing) -> Result<Output, FileError> {
+    if ending(path) == "html" {
+        let what = "several files are written into a folder, and this is the name of a page";
+        return Err(FileError::Ending { path: path.into(), what, endings: "leave .html out" });
+    }
     match reserve(path, existing) {
         Ok(_) if path.exists() && !path.is_dir() => {
             Err(FileError::Write { path: path.into(), reason: "this is a file, and a folder is to be written".into() })
@@ -316,10 +321,6 @@ fn write_whole(
 }
 
 /// The folder of a file.
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 /// A new file of a random name, locked while it is under way, and removed unless it is persisted.
 fn part_in(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = Builder::new();

@@ -13,6 +13,7 @@ use crate::load::{
     FileNote, KEEP_ORDER, LOOKED_AT, ReadOptions, Source, check_skins, edges, expect_skins, load_examples,
     load_motion_of, local_of, matching, own_skin, read_contents,
 };
+use crate::provenance::name_of;
 use dermis_io::{Contents, Format, MatchError, Matching, Space, match_vertices};
 use dermis_rig::glam::DVec3;
 use dermis_rig::number::decimal;
@@ -134,7 +135,7 @@ pub fn load_sculpts(
             if contents.records.is_empty() {
                 return Err(FileError::lacks(&source.path, left_out, "export them again: positions must be numbers"));
             }
-            read.warnings.push(format!("{}: {left_out}", source.path.display()));
+            read.warnings.push(format!("{}: {left_out}", name_of(&source.path)));
         }
         let posed = contents.records.iter().any(|r| r.pose.is_some());
         let shaped = contents.records.iter().any(|r| r.positions.is_some());

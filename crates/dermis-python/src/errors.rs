@@ -2,6 +2,7 @@
 
 use dermis::arrays::ArrayError;
 use dermis::internals::rig::examples::ExampleError;
+use dermis::internals::workflow::report::visible;
 use dermis::internals::workflow::{Part, Phrase};
 use pyo3::PyErr;
 
@@ -12,9 +13,9 @@ pub fn error(message: impl Into<String>) -> PyErr {
     hinted(message, "")
 }
 
-/// An error with a message and what to do about it.
+/// An error with a message and what to do about it. Names in it come from files, and a traceback prints it: they end no line of it.
 pub fn hinted(message: impl Into<String>, hint: &str) -> PyErr {
-    Error::new_err((message.into(), hint.to_owned()))
+    Error::new_err((visible(&message.into()).into_owned(), visible(hint).into_owned()))
 }
 
 /// An error of a recipe, in Python's words.

@@ -11,7 +11,7 @@ use dermis::Method;
 use dermis::internals::files::load::FileNote;
 use dermis::internals::fitting::method::{BaseChoice, MapSource};
 use dermis::internals::rig::{ExampleSet, Influences};
-use dermis::internals::workflow::recipe::{Beside, FitExamples, FitOutcome, FitRecipe, HeldFit, Input};
+use dermis::internals::workflow::recipe::{Beside, FitExamples, FitOutcome, FitRecipe, HeldFit, Input, Provenance};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ impl FitResult {
 
 /// Fits a model to examples that are held, and scores it. `method` is JSON.
 #[pyfunction]
-#[pyo3(name = "_fit", signature = (rig, examples, hold_out, method, folds, maps, base, progress))]
+#[pyo3(name = "_fit", signature = (rig, examples, hold_out, method, folds, maps, base, provenance, progress))]
 pub fn fit(
     py: Python<'_>,
     rig: &Rig,
@@ -67,6 +67,7 @@ pub fn fit(
     folds: usize,
     maps: Option<&Bound<'_, PyAny>>,
     base: Option<&Model>,
+    provenance: &str,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<FitResult> {
     examples.of_rig("examples", &rig.inner)?;
@@ -88,8 +89,16 @@ pub fn fit(
     let model = base.map(|base| base.inner.as_file().model.clone());
     // The recipe would need a file of maps or of a model.
     let recipe = recipe_of(rig, examples, hold_out, &method, folds).filter(|_| maps.is_none() && model.is_none());
-    let recipe =
-        recipe.map(|(recipe, files)| recipe.stamped(&files)).transpose().map_err(|found| of_library(&found))?;
+    let provenance = match provenance {
+        "relative" => Provenance::Relative,
+        "full" => Provenance::Full,
+        other => return Err(error(format!("provenance is \"{other}\": it must be \"relative\" or \"full\""))),
+    };
+    let stamped = |(mut recipe, files): (FitRecipe, Vec<FileNote>)| {
+        recipe.outputs.provenance = provenance;
+        recipe.stamped(&files)
+    };
+    let recipe = recipe.map(stamped).transpose().map_err(|found| of_library(&found))?;
     let rig = Arc::clone(&rig.inner);
     let set = |examples: &Examples| -> ExampleSet { (**examples.inner).clone() };
     let (train, held_out) = (set(examples), hold_out.map(set));

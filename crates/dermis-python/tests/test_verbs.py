@@ -299,6 +299,43 @@ def test_pages_stand_in_a_frame(arm_fit: dermis.Fit, unseen: dermis.Examples) ->
         html: Any = shown._repr_html_()
         assert html.startswith("<iframe srcdoc=") and html.endswith("</iframe>")
         # Within the attribute no quote and no tag of the page is left as it is.
-        inner = html[len('<iframe srcdoc="') : html.index('" style=')]
+        inner = html[len('<iframe srcdoc="') : html.index('" sandbox="allow-scripts" style=')]
         assert '"' not in inner and "<" not in inner
     assert "Held-out error" in arm_fit.to_html()
+
+
+def test_a_file_is_shown(model_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = dermis.view(WALK)
+    assert (shown.shows, shown.frames) == ("rig", 12) and repr(shown).startswith("<dermis.View of a rig: ")
+    html: Any = shown._repr_html_()
+    assert html.startswith("<iframe srcdoc=") and 'sandbox="allow-scripts"' in html
+    kept = dermis.view(model_file, WALK, tmp_path / "model.html")
+    assert kept.shows == "model" and kept.to_html() == (tmp_path / "model.html").read_text()
+    ran = program("view", model_file, "--motion", WALK, "-o", tmp_path / "again.html")
+    assert ran.returncode == 0, ran.stderr
+    assert kept.to_html() == (tmp_path / "again.html").read_text()
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    path = kept.open()
+    assert opened == [Path(path).as_uri()] and Path(path).read_text() == kept.to_html()
+    with pytest.raises(dermis.Error, match="exists already"):
+        dermis.view(WALK, out=tmp_path / "model.html")
+    with pytest.raises(dermis.Error, match="ends in .html"):
+        dermis.view(WALK, out=tmp_path / "model.txt")
+    with pytest.raises(dermis.Error, match="nowhere.glb"):
+        dermis.view("nowhere.glb")
+
+
+def test_models_and_errors_keep_folders_and_lines_to_themselves(
+    body: dermis.Rig, exercise: dermis.Examples, tmp_path: Path
+) -> None:
+    for provenance, is_full in (("relative", False), ("full", True)):
+        made: Any = dermis.fit(body, exercise, method=dermis.OwnWeights(), folds=0, provenance=provenance)  # type: ignore[arg-type]
+        made.model.save(tmp_path / "own.dermis")
+        assert (str(Path(EXERCISE).parent).encode() in (tmp_path / "own.dermis").read_bytes()) == is_full
+    with pytest.raises(dermis.Error, match='provenance is "some"'):
+        dermis.fit(body, exercise, method=dermis.OwnWeights(), folds=0, provenance="some")  # type: ignore[arg-type]
+    with pytest.raises(dermis.Error) as forged:
+        dermis.inspect(tmp_path / "a\nwritten: \x1b[2K\u202eb.npz")
+    assert "\n" not in str(forged.value).split("\n hint: ")[0] and "\x1b" not in str(forged.value)
+    assert "\\nwritten: \\u{1b}[2K\\u{202e}b.npz" in str(forged.value)

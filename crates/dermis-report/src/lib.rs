@@ -11,6 +11,7 @@
 //! - [`scan_page`]: scans beside the skin in their poses, and what became of the weights
 //! - [`scene_picture`]: many skins on a ground, as a PNG
 //! - [`svg`]: drawings of skins and curves for pages without scripts
+//! - [`visible`]: names from files, safe to show
 //! - [`length`](mod@length): lengths in the unit of the reader
 //!
 //! Nothing here opens a file, prints, or reads the environment: every function takes values and returns text or bytes.
@@ -26,9 +27,11 @@ pub mod rig_page;
 pub mod scan_page;
 pub mod scene_picture;
 pub mod svg;
+mod text;
 pub mod viewer;
 
 pub use length::{LengthUnit, show_length, show_number, unit_of};
 pub use model_outcome::{FitSummary, ModelOutcome, PassVerdict, ScoredExamples, SetRole, vertex_csv};
 pub use outcome_pair::{DifferentSetting, OutcomeError, OutcomePair, PairedFigure, PairedPose, StoredOutcome};
 pub use page::show_change;
+pub use text::{visible, visible_json};

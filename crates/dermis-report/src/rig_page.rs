@@ -4,7 +4,7 @@ use crate::length::{LengthUnit, show_length};
 use crate::page::html::escape;
 use crate::page::{KeyFigure, PageVerdict, Quantity, Tone};
 use crate::svg::{DrawnJoint, skeleton};
-use crate::viewer::{Viewer, ViewerFrame};
+use crate::viewer::{Given, Viewer, ViewerFrame};
 use dermis_rig::Rig;
 use dermis_rig::glam::DVec3;
 use std::fmt::Write;
@@ -32,8 +32,6 @@ pub struct RigPage<'a> {
     pub refusal: Option<&'a str>,
     /// How lengths are shown.
     pub unit: LengthUnit,
-    /// The name of the rig's file.
-    pub file: String,
 }
 
 /// A joint on the page.
@@ -80,9 +78,9 @@ impl RigPage<'_> {
             sure: names().zip(self.joints.iter().map(|joint| joint.drawn.confidence)).collect(),
             below: self.drawings() + &self.table(),
             skin: "skin of the new rig, by bone heat".into(),
+            given: Given::Truth,
             unit: self.unit,
             glb: self.glb,
-            file: self.file,
             frames: self.frames,
         };
         viewer.to_html()
@@ -170,15 +168,12 @@ impl RigPage<'_> {
             let svg = skeleton(label, &mesh.positions, &mesh.triangles, &joints, right, up);
             let across = extent(mesh.positions.iter().map(|p| p.dot(right)));
             let tall = extent(mesh.positions.iter().map(|p| p.dot(up)));
-            // 600 pixels high at most.
-            let style = format!("margin:0;flex:{across:.4} 1 0;min-width:0;max-width:{:.0}px", 600.0 * across / tall);
-            format!(
-                "<figure style=\"{style}\">{}<figcaption>{words}</figcaption></figure>",
-                svg.replacen("<svg ", "<svg style=\"display:block;width:100%;height:auto\" ", 1)
-            )
+            // 600 pixels high; where they do not fit, both shrink by the same factor.
+            let sized = format!("<svg width=\"{:.0}\" ", 600.0 * across / tall);
+            format!("<figure>{}<figcaption>{words}</figcaption></figure>", svg.replacen("<svg ", &sized, 1))
         };
         format!(
-            "<section><h2>Joints in the mesh</h2>\n<div style=\"display:flex;gap:24px;align-items:end\">{}{}</div></section>\n",
+            "<section><h2>Joints in the mesh</h2>\n<div class=\"joint-drawings\">{}{}</div></section>\n",
             draw("front", "from the front", side),
             draw("side", "from its left", -front)
         )

@@ -4,7 +4,7 @@ use crate::figures::{Picture, PictureView, bone_colour, error_colour, influence_
 use crate::length::{LengthUnit, show_length};
 use crate::page::html::escape;
 use crate::page::{KeyFigure, PageTable, PageVerdict, Quantity, Tone};
-use crate::viewer::{Viewer, ViewerFrame};
+use crate::viewer::{Given, Viewer, ViewerFrame};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::{BoneTransforms, Influences, Mesh, Rig};
 
@@ -49,8 +49,6 @@ pub struct ScanPage<'a> {
     pub frames: Vec<ViewerFrame>,
     /// How lengths are shown.
     pub unit: LengthUnit,
-    /// The name of the rig's file.
-    pub file: String,
 }
 
 /// A scan on the page.
@@ -150,11 +148,11 @@ impl ScanPage<'_> {
             ],
             unit: self.unit,
             glb: self.glb,
-            file: self.file,
             frames: self.frames,
             skin: "skin by the new weights".into(),
             ground: None,
             sure: Vec::new(),
+            given: Given::Truth,
             below,
         };
         viewer.to_html()
@@ -248,7 +246,14 @@ fn gallery(studio: &Studio, page: &ScanPage<'_>) -> String {
         let [r, g, b] = (255.0 * colour).to_array().map(|c| c.round() as u8);
         format!("rgb({r},{g},{b})")
     };
-    let ramp: Vec<String> = (0..=8).map(|i| css(error_colour(f64::from(i) / 8.0))).collect();
+    let swatch = |colour: DVec3| {
+        format!("<svg class=\"swatch\" viewBox=\"0 0 1 1\"><path fill=\"{}\" d=\"M0 0h1v1h-1z\"/></svg>", css(colour))
+    };
+    const STEPS: u32 = 72;
+    let stripe = |i: u32| {
+        format!("<path fill=\"{}\" d=\"M{i} 0h2v8h-2z\"/>", css(error_colour(f64::from(i) / f64::from(STEPS))))
+    };
+    let ramp: String = (0..STEPS).map(stripe).collect();
     let more = match left_out {
         0 => "The worst come first.".into(),
         more => format!("The {MOST_PICTURES} worst are shown, {more} others are in the table alone."),
@@ -256,14 +261,13 @@ fn gallery(studio: &Studio, page: &ScanPage<'_>) -> String {
     let text = format!(
         "<p class=\"note\">Left the scan, right the skin in the pose found; above from the front, below from behind, both turned as the character stands at rest. \
          A right pose has the same shape left and right, and pale colours. {more}</p>\
-         <p class=\"legend\"><span>distance 0 <i class=\"ramp\" style=\"background:linear-gradient(to right,{})\"></i> {} and more</span>\
-         <span><i style=\"background:{}\"></i> skin that the scan does not show</span>\
-         <span><i style=\"background:{}\"></i> scan; in colours where it is as far from the skin</span></p>\
+         <p class=\"legend\"><span>distance 0 <svg class=\"swatch wide\" viewBox=\"0 0 {STEPS} 8\">{ramp}</svg> {} and more</span>\
+         <span>{} skin that the scan does not show</span>\
+         <span>{} scan; in colours where it is as far from the skin</span></p>\
          <div class=\"scan-cards\">{cards}</div>",
-        ramp.join(","),
         show_length(full, unit),
-        css(NOT_SHOWN),
-        css(SCAN),
+        swatch(NOT_SHOWN),
+        swatch(SCAN),
     );
     section("Scans and poses", &text)
 }

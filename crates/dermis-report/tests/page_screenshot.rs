@@ -5,6 +5,7 @@
 mod sample;
 
 use dermis_report::page::Page;
+use dermis_testkit::pages::{Place, with_script};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -25,13 +26,14 @@ fn browser(folder: &Path, html: &str, fragment: &str, out: &str) -> PathBuf {
     out
 }
 
+/// A browser without a screen may leave out frames when it is busy: here every one asked for is drawn.
+const FRAMES: &str = "window.requestAnimationFrame = (draw) => setTimeout(draw, 16);";
+
 /// The tag `<html …>` of a page after its scripts have run, with `script` added at the end.
 fn root_tag(page: &Page, fragment: &str, script: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
-    // A browser without a screen may leave out frames when it is busy: here every one asked for is drawn.
-    let frames = "<script>window.requestAnimationFrame = (draw) => setTimeout(draw, 16);</script>";
-    let html = page.to_html().replacen("<body>", &format!("<body>{frames}"), 1);
-    let html = html.replace("</body>", &format!("<script>{script}</script></body>"));
+    let html = with_script(&page.to_html(), Place::First, FRAMES);
+    let html = with_script(&html, Place::Last, script);
     let dom = std::fs::read_to_string(browser(folder.path(), &html, fragment, "dom.html")).unwrap();
     let start = dom.find("<html").expect("a document");
     dom[start..start + dom[start..].find('>').unwrap()].to_string()

@@ -8,6 +8,7 @@
 //! - [`textured`]: a small glTF character with materials, images, cameras, lights and extras
 //! - [`ogawa`], [`fbx`], [`fbx_binary`]: small files of formats that are read and not written
 //! - [`scanner`]: scans of posed surfaces, with vertices of their own, noise and holes
+//! - [`pages`]: whether a page runs nothing but its own scripts, and a page with a script of a test
 //! - [`random`]: the generator; every function takes its seed, so that a failure can be repeated
 //! - [`snapshot`]: texts stored beside the tests
 //!
@@ -20,6 +21,7 @@ pub mod fbx;
 pub mod fbx_binary;
 pub mod models;
 pub mod ogawa;
+pub mod pages;
 pub mod planted;
 pub mod random;
 pub mod scanner;

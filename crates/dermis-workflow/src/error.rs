@@ -13,6 +13,7 @@ use crate::verbs::invert::program::ProgramError;
 use crate::verbs::pose::error as pose;
 use crate::verbs::session::error as session;
 use crate::verbs::suggest::error as suggest;
+use crate::verbs::view::error as view;
 use crate::verbs::weights::error as weights;
 use dermis_autorig::AutoRigError;
 use dermis_compile::CompileError;
@@ -114,6 +115,9 @@ pub enum Error {
     /// No poses can be suggested.
     #[error(transparent)]
     Suggest(#[from] suggest::Error),
+    /// A file cannot be shown.
+    #[error(transparent)]
+    View(#[from] view::Error),
     /// No weights can be made.
     #[error(transparent)]
     Weights(#[from] weights::Error),
@@ -168,6 +172,7 @@ impl Error {
             Self::Invert(error) => error.remedy(),
             Self::Pose(error) => error.remedy(),
             Self::Session(error) => error.remedy(),
+            Self::View(error) => error.remedy(),
             Self::Weights(error) => error.remedy(),
             Self::Retarget(RetargetError::NothingInCommon { .. } | RetargetError::NoBone { .. }) => {
                 "name pairs in a file for `map`, which `write_map` prepares: {\"bone of the rig\": \"bone of the source\"}; `dermis inspect` lists the bones".into()

@@ -1,10 +1,13 @@
 //! What a page shows of fits, benches and files.
 
 use crate::load::FileNote;
+use crate::recipe::Provenance;
 use crate::verbs::compare::Row;
 use crate::verbs::fit::{FitReport, RidgePoint};
+use dermis_files::provenance::folder_of;
 use dermis_report::FitSummary;
 use dermis_report::page::{FileStamp, MethodRow, StrengthSweep, SweptStrength};
+use std::path::Path;
 
 /// Returns what a report says of a fit. A sweep is shown if it tried more than one strength.
 pub fn fit_summary(found: &FitReport, seconds: f64) -> FitSummary {
@@ -34,11 +37,12 @@ pub fn method_row(row: &Row) -> MethodRow {
     }
 }
 
-/// Returns the files as the page lists them.
-pub fn file_stamps(notes: &[FileNote]) -> Vec<FileStamp> {
+/// Returns the files as a page lists them: their paths from the page, or from the working folder without one.
+pub fn file_stamps(notes: &[FileNote], provenance: Provenance, page: Option<&Path>) -> Vec<FileStamp> {
+    let folder = page.map_or(Path::new("."), folder_of);
     let stamp = |note: &FileNote| FileStamp {
         role: note.role.clone(),
-        path: note.path.clone(),
+        path: provenance.stated_text(&note.path, folder),
         bytes: note.bytes,
         hash: format!("sha256:{}…", note.hash),
     };

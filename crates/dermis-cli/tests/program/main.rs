@@ -19,8 +19,10 @@ mod invert_program;
 mod little_memory;
 mod markers;
 mod outputs;
+mod pages;
 mod pass;
 mod pose_space;
+mod provenance;
 mod recipes;
 mod refusals;
 mod report;
@@ -33,8 +35,10 @@ mod snapshots;
 mod stacks;
 mod stream;
 mod suggest;
+mod terminal;
 mod tube;
 mod verbs;
+mod view;
 mod viewer;
 mod weights;
 
@@ -115,6 +119,44 @@ impl Desk {
         for word in says {
             assert!(run.err.contains(word), "dermis {line}: \"{word}\" is not in\n{}", run.err);
         }
+    }
+}
+
+impl Drop for Desk {
+    /// What a test wrote is looked at when its desk is put away: pages run their own scripts alone, and nothing names the folder.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            look_through(self.folder.path(), self.folder.path());
+        }
+    }
+}
+
+/// Looks at every file below `folder`, for pages that run what is not their own, and for the path of `desk`.
+fn look_through(folder: &Path, desk: &Path) {
+    let here = desk.display().to_string();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
+        let path = entry.path();
+        let ending = path.extension().map_or(String::new(), |ending| ending.to_string_lossy().into_owned());
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            look_through(&path, desk);
+            continue;
+        }
+        let Ok(bytes) = std::fs::read(&path) else { continue };
+        if ending == "html" {
+            let faults = dermis_testkit::pages::faults(&String::from_utf8_lossy(&bytes));
+            assert!(faults.is_empty(), "{}: {faults:?}", path.display());
+        }
+        let mut texts = vec![String::from_utf8_lossy(&bytes).into_owned()];
+        // A bundle is an archive of arrays. Texts in them have letters of four bytes each.
+        if let Ok(mut archive) = zip::ZipArchive::new(std::io::Cursor::new(&bytes)) {
+            for at in 0..archive.len() {
+                let mut part = Vec::new();
+                if archive.by_index(at).is_ok_and(|mut file| std::io::Read::read_to_end(&mut file, &mut part).is_ok()) {
+                    texts.push(part.iter().filter(|byte| **byte != 0).map(|byte| char::from(*byte)).collect());
+                }
+            }
+        }
+        assert!(!texts.iter().any(|text| text.contains(&here)), "{} names the folder of the test", path.display());
     }
 }
 

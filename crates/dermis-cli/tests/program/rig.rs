@@ -36,7 +36,7 @@ fn a_bare_body_is_rigged_exercised_and_walks() {
     assert!(feet("contacts") >= 2.0 && feet("slide_mm") <= feet("source_slide_mm") + 0.1, "{told}");
     assert!(feet("sunk_mm") < 0.02 * feet("leg_mm") && feet("lifted_mm") < 0.02 * feet("leg_mm"), "{told}");
     assert!(page.contains("\"ground\":0.") || page.contains("\"ground\":-"), "a walk has a ground");
-    assert!(page.contains("\"sure\":{\"ball_l\"") && page.contains("skin of the new rig"));
+    assert!(page.contains("[\"ball_l\",") && page.contains("\"sure\":[[") && page.contains("skin of the new rig"));
     assert!(number(&desk.json("inspect poses.npz --json")[0], "poses") > 20.0);
     let walk = desk.json(&format!("retarget {WALK} hero.npz -o walk.glb --json"));
     assert_eq!(walk["paired_by"], "names", "{walk}");

@@ -111,22 +111,36 @@ fn a_viewer_says_what_is_known_of_the_model() {
     desk.good("convert train.npz -o copy.npz");
     assert_ne!(desk.bytes("copy.npz"), desk.bytes("train.npz"));
     for (line, begins, shows) in [
-        ("fixed.dermis --motion copy.npz", "Not validated: ", "Training error"),
+        ("fixed.dermis --motion copy.npz", "Not validated; all 12 poses are within", "Training error"),
         ("j.dermis --motion test.npz", "Held out: ", "Held-out error"),
         ("j.dermis --motion poses.npz", "Held out: ", "Held-out error"),
         ("j.dermis", "Held out: ", "Held-out error"),
-        ("j.dermis --motion train.npz", "Held out: ", "Training error"),
+        ("j.dermis --motion train.npz", "On the training poses, ", "Training error"),
         ("c.dermis", "Cross-validated: ", "Cross-validated error"),
         ("fixed.dermis", "Not validated: ", "Vertices"),
-        ("fixed.dermis --motion train.npz", "Not validated: ", "Training error"),
+        ("fixed.dermis --motion train.npz", "Not validated; on the training poses, ", "Training error"),
         ("p.dermis", "Not validated: ", "Morph targets"),
     ] {
         let html = page(line);
         assert!(headline(&html).starts_with(begins), "{line}: {}", headline(&html));
         assert!(html.contains(&format!("<dt>{shows}</dt>")), "{line}: {shows}");
     }
-    // The held-out number is that of dermis eval.
+    // The first figure is of what is shown. A motion without true skins has no error of its own, and the page says so; training poses have
+    // theirs, and other poses what the fit found.
+    for (line, says) in [
+        ("j.dermis --motion poses.npz", "the true skin of this motion is not known"),
+        ("j.dermis --motion train.npz", "Held out: "),
+        ("c.dermis --motion train.npz", "Cross-validated: "),
+    ] {
+        let said = headline(&page(line));
+        assert!(said.contains(says), "{line}: {said}");
+    }
+    // One sentence of one model: that of its report, of the viewer over the same poses, and of dermis eval.
+    let report = desk.json("fit train.npz --examples train.npz -s 0.01 --folds 0 --json");
+    assert_eq!(headline(&page("fixed.dermis --motion train.npz")), report["verdict"].as_str().unwrap());
     let scored = desk.json("eval j.dermis --examples test.npz --json");
+    assert_eq!(headline(&page("j.dermis --motion test.npz")), scored["verdict"].as_str().unwrap().replace('\n', " "));
+    // The held-out number is that of dermis eval.
     let html = page("j.dermis --motion test.npz");
     let said = format!("{:.0} % of the error", 100.0 * number(&scored, "ratio"));
     assert!(headline(&html).contains(&said), "{}: {said}", headline(&html));

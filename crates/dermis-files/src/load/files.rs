@@ -3,6 +3,7 @@
 use crate::error::FileError;
 use crate::near::reason;
 use crate::output::is_unfinished;
+use crate::provenance::name_of;
 use dermis_io::npz::{BundleShapes, inverted::Inverted};
 use dermis_io::{Contents, Format, ReadError, Space, Warning};
 use sha2::{Digest, Sha256};
@@ -228,7 +229,7 @@ fn read_folder(path: &Path, space: &Space) -> Result<(Contents, FileNote), FileE
             "name a file, or a folder of numbered OBJ files",
         ));
     }
-    let mut sequence = dermis_io::obj::Sequence::new(&path.display().to_string(), space);
+    let mut sequence = dermis_io::obj::Sequence::new(&name_of(path), space);
     let (mut total, mut hash) = (0, Sha256::new());
     for name in &names {
         let file = path.join(name);

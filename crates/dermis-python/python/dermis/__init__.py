@@ -54,6 +54,7 @@ from ._verbs import (
     suggest,
     weights,
 )
+from ._view import View, view
 
 __all__ = [
     "AnimationSpace",
@@ -86,6 +87,7 @@ __all__ = [
     "ShapeByExample",
     "ShapeTrack",
     "Stopped",
+    "View",
     "__version__",
     "animate",
     "compare",
@@ -112,5 +114,6 @@ __all__ = [
     "run",
     "shape_track",
     "suggest",
+    "view",
     "weights",
 ]

@@ -245,6 +245,7 @@ def _fit(
     folds: int,
     maps: ArrayLike | None,
     base: Model | None,
+    provenance: str,
     progress: _Progress,
 ) -> FitResult: ...
 def _fit_part(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
@@ -148,9 +148,10 @@ class Fit:
 
 
 def iframe(page: str, height: int = 900) -> str:
-    """A page within a notebook's cell."""
+    """A page within a notebook's cell. It runs its own scripts and reaches nothing of the notebook."""
     text = html.escape(page, quote=True)
-    return f'<iframe srcdoc="{text}" style="width: 100%; height: {height}px; border: none"></iframe>'
+    frame = f'sandbox="allow-scripts" style="width: 100%; height: {height}px; border: none"'
+    return f'<iframe srcdoc="{text}" {frame}></iframe>'
 
 
 def stats_of(data: dict[str, Any]) -> ErrorStats:
@@ -166,6 +167,7 @@ def fit(
     folds: int = 5,
     maps: ArrayLike | None = None,
     base: Model | None = None,
+    provenance: Literal["relative", "full"] = "relative",
     progress: Progress = None,
 ) -> Fit:
     """Learns a model from examples and measures its error on poses that it did not see.
@@ -187,6 +189,9 @@ def fit(
         ``"table"``.
     base : Model, optional
         A model of the rig that is corrected further. For methods whose `base` setting is ``"model"``.
+    provenance : {'relative', 'full'}
+        How the model's recipe states the files that rig and examples were opened from: by paths below the working folder, and by the
+        names alone of files elsewhere; or as they were named.
     progress : bool or callable, optional
         True shows a bar by tqdm, if it is installed. A callable gets (step, fraction of the whole).
 
@@ -201,4 +206,4 @@ def fit(
     """
     stored = json.dumps(method_of(method).to_dict())
     with watching(progress) as callback:
-        return Fit(_dermis._fit(rig, examples, hold_out, stored, folds, maps, base, callback))
+        return Fit(_dermis._fit(rig, examples, hold_out, stored, folds, maps, base, provenance, callback))

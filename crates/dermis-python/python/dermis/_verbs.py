@@ -295,7 +295,7 @@ def weights(
     hold_out : paths
         Of 'scans': scans that the fit does not see. Their distance from the skin is the held-out error.
     report : path, optional
-        Of 'scans': where a page with a picture of every scan goes: a file (.html), or a folder for report.html.
+        Of 'scans': where a page with a picture of every scan goes (.html).
     degrees : float, optional
         Of 'plan': how far each joint turns.
     skip : sequence of str, optional
@@ -793,6 +793,7 @@ def report(
     second: Path | dict[str, Any],
     out: Path | None = None,
     *,
+    provenance: Literal["relative", "full"] | None = None,
     replace: bool = False,
 ) -> dict[str, Any]:
     """Compares two outcomes of fits, evaluations or comparisons side by side.
@@ -802,7 +803,10 @@ def report(
     first, second : path or dict
         JSON files of outcomes, or outcomes such as ``fit.report.to_dict()``.
     out : path, optional
-        Where the page goes: a file (.html), or a folder for report.html.
+        Where the page goes (.html).
+    provenance : {'relative', 'full'}, optional
+        How the page states the files: by paths below its own folder, and by the names alone of files elsewhere, which is the default;
+        or as they were named.
     replace : bool
         Whether a page that exists is replaced.
 
@@ -822,7 +826,8 @@ def report(
             else:
                 files.append(outcome)
         recipe = _given(
-            first=_input(files[0]), second=_input(files[1]), out=_text(out), existing=_existing(replace)
+            first=_input(files[0]), second=_input(files[1]), out=_text(out), provenance=provenance,
+            existing=_existing(replace),
         )
         return run({"report": recipe})  # type: ignore[no-any-return]
 

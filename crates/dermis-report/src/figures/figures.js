@@ -15,7 +15,7 @@
     }
   };
   try {
-    const all = new Map(Object.values(JSON.parse(document.getElementById("in-3d").textContent)).flat().map((data) => [data.id, data]));
+    const all = new Map(Object.values(pageData("in-3d")).flat().map((data) => [data.id, data]));
     const near = new IntersectionObserver((entries) => {
       for (const { isIntersecting, target } of entries) {
         if (!isIntersecting || !all.has(target.id)) continue;

@@ -5,14 +5,18 @@ use super::{
 };
 use crate::length::LengthUnit;
 use crate::page::SkinView;
-use crate::page::html::{RIG_SCRIPT, RIG_STYLE, STYLE, TOOLS_SCRIPT, VIEW_SCRIPT, escape, fill, free_table, json};
+use crate::page::html::{
+    Data, DataKind, Document, RIG_SCRIPT, RIG_STYLE, STYLE, TOOLS_SCRIPT, VIEW_SCRIPT, escape, fill, free_table, json,
+};
 use crate::page::rig::{self, PackedRig};
 use crate::page::skins::{PackedView, pack};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 const TEMPLATE: &str = include_str!("figures.html");
-const FIGURES_STYLE: &str = include_str!("../svg/figures.css");
+/// Colours of drawings.
+pub(super) const FIGURES_STYLE: &str = include_str!("../svg/figures.css");
 const SCRIPT: &str = include_str!("figures.js");
 
 /// A view as the page's script reads it; the report's viewer asks for these names.
@@ -61,17 +65,7 @@ pub(super) fn whole(page: &FiguresPage) -> String {
         );
     }
     let sources: Vec<String> = page.sources.iter().map(|s| escape(s)).collect();
-    let has_rigs = !in_3d.rigs.is_empty();
-    let scripts = match in_3d.views.is_empty() && !has_rigs {
-        true => String::new(),
-        false => format!(
-            "<script type=\"application/json\" id=\"in-3d\">{}</script>\n<script>\n{VIEW_SCRIPT}{}</script>\n\
-             <script>\n{TOOLS_SCRIPT}{SCRIPT}</script>\n",
-            json(&in_3d),
-            if has_rigs { RIG_SCRIPT } else { "" }
-        ),
-    };
-    fill(TEMPLATE, |name| match name {
+    let html = fill(TEMPLATE, |name| match name {
         "title" => escape(&page.title),
         "subtitle" => escape(&page.subtitle),
         "tally" => tally(page.figures.iter().map(Figure::verdict)),
@@ -80,12 +74,32 @@ pub(super) fn whole(page: &FiguresPage) -> String {
         "sources" => sources.join("; "),
         "version" => concat!("dermis ", env!("CARGO_PKG_VERSION")).into(),
         "command" => escape(&page.command),
-        "style" if has_rigs => [STYLE, RIG_STYLE].concat(),
-        "style" => STYLE.into(),
-        "figures_style" => FIGURES_STYLE.into(),
-        "scripts" => scripts.clone(),
         _ => String::new(),
-    })
+    });
+    let (rig_style, rig_script) = if in_3d.rigs.is_empty() { ("", "") } else { (RIG_STYLE, RIG_SCRIPT) };
+    let (text, view, script) = (json(&in_3d), [VIEW_SCRIPT, rig_script].concat(), [TOOLS_SCRIPT, SCRIPT].concat());
+    let data = [Data { id: "in-3d", kind: DataKind::Json, text: &text }];
+    let scripts: [&str; 2] = [&view, &script];
+    // A page of drawings alone runs nothing.
+    let is_still = in_3d.views.is_empty() && in_3d.rigs.is_empty();
+    Document {
+        title: &page.title,
+        styles: &[STYLE, rig_style, FIGURES_STYLE, &column_style(&page.figures)],
+        body: &html,
+        data: if is_still { &[] } else { &data },
+        scripts: if is_still { &[] } else { &scripts },
+    }
+    .to_html()
+}
+
+/// Returns the style of the grids of panels, by their number of columns.
+fn column_style(figures: &[Figure]) -> String {
+    let grids = figures.iter().flat_map(|figure| &figure.exhibits).filter_map(|exhibit| match exhibit {
+        Exhibit::Panels(grid) => Some(grid.columns.len()),
+        _ => None,
+    });
+    let counts: BTreeSet<usize> = grids.collect();
+    counts.iter().map(|count| format!(".columns-{count} {{ --columns: {count}; }}\n")).collect()
 }
 
 /// How many figures have which verdict.
@@ -161,7 +175,7 @@ fn drawn(drawing: &Drawing) -> String {
 
 /// Writes a row of panels per row of the grid, under the heads of the columns.
 fn panels(grid: &PanelGrid) -> String {
-    let mut html = format!("<div class=\"panels\" style=\"--columns: {}\">\n<span></span>", grid.columns.len());
+    let mut html = format!("<div class=\"panels columns-{}\">\n<span></span>", grid.columns.len());
     for column in &grid.columns {
         let mark = match column.mark.is_empty() {
             true => String::new(),

@@ -1,8 +1,9 @@
 //! The page that leads to the pages of all papers.
 
 use super::FiguresPage;
+use super::html::FIGURES_STYLE;
 use super::html::{tally, verdict_html};
-use crate::page::html::{STYLE, escape};
+use crate::page::html::{Document, STYLE, escape};
 use std::fmt::Write as _;
 
 /// A page that the index leads to.
@@ -34,11 +35,6 @@ pub fn index_page(entries: &[IndexEntry<'_>]) -> String {
         }
         body += "</section>\n";
     }
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>Papers in figures</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n<main>\n\
-         {body}</main>\n</body>\n</html>\n",
-        include_str!("../svg/figures.css")
-    )
+    let styles = &[STYLE, FIGURES_STYLE];
+    Document { title: "Papers in figures", styles, body: &body, ..Document::default() }.to_html()
 }

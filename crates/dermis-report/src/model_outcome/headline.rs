@@ -9,6 +9,9 @@ use crate::{show_length, unit_of};
 use dermis_io::{Evidence, ModelFile, Validation};
 use dermis_measure::{BESIDE, Totals};
 
+/// How the sentence begins that says nothing of other poses.
+pub(crate) const NOT_VALIDATED: &str = "Not validated; ";
+
 impl ScoredExamples<'_> {
     /// Returns the errors that say something about poses which the model was not fitted to, if there are any.
     pub fn evidence(&self) -> Option<&Totals> {
@@ -67,7 +70,7 @@ impl ModelOutcome<'_> {
                 } else {
                     "on the training poses".into()
                 };
-                PageVerdict { text: format!("Not validated; {poses}, {text}"), tone: Tone::Caution.max(tone) }
+                PageVerdict { text: format!("{NOT_VALIDATED}{poses}, {text}"), tone: Tone::Caution.max(tone) }
             }
         })
     }
@@ -139,7 +142,8 @@ fn judged(model: &ModelFile, [rms, max]: [f64; 2], baseline: Option<[f64; 2]>) -
     }
 }
 
-fn capitalised(text: &str) -> String {
+/// The text with a capital letter.
+pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

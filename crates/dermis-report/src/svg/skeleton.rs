@@ -1,5 +1,6 @@
 //! A skeleton in a mesh, seen along an axis.
 
+use crate::page::html::escape;
 use dermis_rig::glam::{DVec2, DVec3};
 use std::fmt::Write;
 
@@ -85,7 +86,7 @@ pub fn skeleton(
         let at = place(joint.place);
         let sure = joint.confidence.clamp(0.0, 1.0);
         let (red, green) = ((230.0 * (1.0 - sure)) as u8 + 20, (170.0 * sure) as u8 + 20);
-        let name = joint.name.replace('&', "&amp;").replace('<', "&lt;");
+        let name = escape(&joint.name);
         let _ = write!(
             svg,
             "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.4\" fill=\"rgb({red},{green},40)\" stroke=\"white\" stroke-width=\"0.8\"><title>{name}: {:.0} %</title></circle>",

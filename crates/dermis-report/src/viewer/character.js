@@ -64,7 +64,7 @@ function makeCharacter(character) {
     triangles,
     card: makeCardSkin(character, { drawnOf, triangles }),
     /// A joint that is a matrix in the file cannot be turned.
-    joints: character.joints.map((node) => ({ node, name: character.json.nodes[node].name ?? `node ${node}`, turns: !character.nodes[node].local.matrix })),
+    joints: character.joints.map((node) => ({ node, name: safeText(character.json.nodes[node].name ?? `node ${node}`), turns: !character.nodes[node].local.matrix })),
     parents: character.joints.map((node) => character.joints.indexOf(character.nodes[node].parent)),
     /// The pose at a time of the clip (that of the bind without one), further turned: `turns` maps nodes to degrees about x, y, z.
     pose: (time, turns) => {

@@ -32,22 +32,23 @@ pub struct ViewerCost<'a> {
 }
 
 impl ViewerContents<'_> {
-    /// Returns the key figures; `glb` is the name of the GLB's file.
-    pub fn figures(&self, glb: &str) -> Vec<KeyFigure> {
+    /// Returns the key figures; `glb` is the name of the GLB's file beside the page, if there is one.
+    pub fn figures(&self, glb: Option<&str>) -> Vec<KeyFigure> {
         let figure =
             |label: &str, value: Quantity, note: &str| KeyFigure { label: label.into(), value, note: note.into() };
         let count = |n: usize| Quantity::Count(n as u64);
-        vec![
+        let mut figures = vec![
             figure("Vertices", count(self.vertices), ""),
             figure("Bones", count(self.bones), ""),
             figure("Morph targets", count(self.shapes), "driven by the joints"),
-            figure("GLB", Quantity::Bytes(self.glb_bytes as u64), glb),
-            figure("Model", Quantity::Bytes(self.model_bytes as u64), "in a Rust program"),
-        ]
+        ];
+        figures.extend(glb.map(|glb| figure("GLB", Quantity::Bytes(self.glb_bytes as u64), glb)));
+        figures.push(figure("Model", Quantity::Bytes(self.model_bytes as u64), "in a Rust program"));
+        figures
     }
 
     /// Returns what the reader should know, a sentence each. The page holds the true skin of one frame in `truth_step`, if of any.
-    pub fn notes(&self, glb: &str, unit: &LengthUnit, truth_step: Option<usize>) -> Vec<String> {
+    pub fn notes(&self, glb: Option<&str>, unit: &LengthUnit, truth_step: Option<usize>) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(ViewerCost { over, learnt: (rms, most), weights }) = self.cost {
             notes.push(format!(
@@ -62,10 +63,10 @@ impl ViewerContents<'_> {
         if let Some(step) = truth_step.filter(|step| *step > 1) {
             notes.push(format!("The page holds the true skin of one frame in {step}."));
         }
-        notes.push(format!(
-            "{glb} beside this page holds the same character for programs that read glTF. This page alone is enough to send: it needs \
-             no network and no other file."
-        ));
+        let beside = glb.map_or(String::new(), |glb| {
+            format!("{glb} beside this page holds the same character for programs that read glTF. ")
+        });
+        notes.push(format!("{beside}This page alone is enough to send: it needs no network and no other file."));
         notes
     }
 }

@@ -13,15 +13,14 @@ mod pack;
 mod tests;
 
 pub use contents::{ViewerContents, ViewerCost};
-pub use headline::headline;
+pub use headline::{Shown, headline};
 
 use crate::length::{LengthUnit, show_length};
-use crate::page::html::{STYLE, escape, fill, json, verdict};
+use crate::page::html::{Data, DataKind, Document, STYLE, escape, fill, json, verdict};
 use crate::page::{KeyFigure, PageVerdict};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// What a page of a model shows.
 #[derive(Clone, Debug, Default)]
@@ -40,10 +39,10 @@ pub struct Viewer {
     pub unit: LengthUnit,
     /// The GLB: a skinned mesh, with driven morph targets if it is a model's, and a clip if there are frames.
     pub glb: Vec<u8>,
-    /// The name of the GLB's file, which the page mentions.
-    pub file: String,
     /// The frames of the clip, in order.
     pub frames: Vec<ViewerFrame>,
+    /// What the skins are that frames have beside those that the page computes.
+    pub given: Given,
     /// What the skin of the weights alone is called; "skin weights" if empty.
     pub skin: String,
     /// The height of the ground in the GLB, where the character goes over one: the picture then has a grid there.
@@ -61,8 +60,21 @@ pub struct ViewerFrame {
     pub label: String,
     /// Its time in the clip, seconds.
     pub time: f64,
-    /// The true skin, a position per vertex of the mesh, metres; empty if it is not known or not shown.
+    /// A skin beside those that the page computes, a position per vertex of the mesh, metres; empty if it is not known or not shown.
     pub target: Vec<[f32; 3]>,
+}
+
+/// What the skins of [`ViewerFrame::target`] are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Given {
+    /// True skins: the page shows how far its own are from them.
+    #[default]
+    Truth,
+    /// Those of a model, which the page shows first, and how far the skin weights alone are from them.
+    Model,
+    /// Shapes of a mesh without bones, which are all that the page shows.
+    Shape,
 }
 
 /// The most bytes that the true skins of a page take before they are compressed.
@@ -75,10 +87,12 @@ pub fn every(frames: usize, vertices: usize) -> usize {
     bytes.div_ceil(MOST_TARGET_BYTES).max(1)
 }
 
+/// The body of the page.
 const TEMPLATE: &str = include_str!("viewer.html");
 const VIEWER_STYLE: &str = include_str!("viewer.css");
 /// Parts of the report's 3D view, in the order in which they use each other.
 const VIEW_SCRIPT: &str = concat!(
+    include_str!("../page/html/view/data.js"),
     include_str!("../page/html/view/shapes.js"),
     include_str!("../page/html/view/camera.js"),
     include_str!("../page/html/view/webgl.js"),
@@ -105,8 +119,9 @@ struct ScriptData<'a> {
     unit: &'a str,
     scale: f32,
     skin: &'a str,
+    given: Given,
     ground: Option<f64>,
-    sure: BTreeMap<&'a str, f64>,
+    sure: Vec<(&'a str, f64)>,
     frames: Vec<PackedFrame<'a>>,
 }
 
@@ -128,6 +143,7 @@ impl Viewer {
             unit: &self.unit.name,
             scale: self.unit.scale,
             skin: if self.skin.is_empty() { "skin weights" } else { &self.skin },
+            given: self.given,
             ground: self.ground,
             sure: self.sure.iter().map(|(name, sure)| (name.as_str(), *sure)).collect(),
             frames: frames.collect(),
@@ -141,7 +157,7 @@ impl Viewer {
         });
         let notes: String =
             self.notes.iter().chain(&rounded).map(|note| format!("<p class=\"note\">{}</p>", escape(note))).collect();
-        fill(TEMPLATE, |name| match name {
+        let body = fill(TEMPLATE, |name| match name {
             "title" => escape(&self.title),
             "subtitle" if self.subtitle.is_empty() => String::new(),
             "subtitle" => format!("<p class=\"subtitle\">{}</p>", escape(&self.subtitle)),
@@ -149,16 +165,20 @@ impl Viewer {
             "figures" => crate::page::html::figure_list(&self.figures, &self.unit),
             "notes" => notes.clone(),
             "below" => self.below.clone(),
-            "file" => escape(&self.file),
-            "style" => STYLE.into(),
-            "viewer_style" => VIEWER_STYLE.into(),
-            "data" => json(&data),
-            "glb" => STANDARD.encode(packed.as_ref().map_or(&self.glb, |packed| &packed.bytes)),
-            "skins" => STANDARD.encode(&skins),
-            "dermis_script" => bundle::dermis(),
-            "view_script" => VIEW_SCRIPT.into(),
-            "viewer_script" => VIEWER_SCRIPT.into(),
             _ => String::new(),
-        })
+        });
+        let glb = STANDARD.encode(packed.as_ref().map_or(&self.glb, |packed| &packed.bytes));
+        Document {
+            title: &self.title,
+            styles: &[STYLE, VIEWER_STYLE],
+            body: &body,
+            data: &[
+                Data { id: "page-data", kind: DataKind::Json, text: &json(&data) },
+                Data { id: "page-glb", kind: DataKind::Bytes, text: &glb },
+                Data { id: "page-skins", kind: DataKind::Bytes, text: &STANDARD.encode(&skins) },
+            ],
+            scripts: &[&bundle::dermis(), VIEW_SCRIPT, VIEWER_SCRIPT],
+        }
+        .to_html()
     }
 }

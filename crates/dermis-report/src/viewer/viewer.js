@@ -24,15 +24,17 @@
   };
 
   const start = async () => {
-    const data = JSON.parse(document.getElementById("page-data").textContent);
+    const data = pageData("page-data");
     const character = makeCharacter(await readCharacter(document.getElementById("page-glb").textContent.trim()));
-    const names = { learnt: "learnt", base: data.skin, target: "true skin" };
+    const names = { learnt: "learnt", base: data.skin, target: { truth: "true skin", model: "model", shape: "shape" }[data.given] };
+    const alone = data.given === "shape"; // a mesh without bones: the given shapes are all there is to see
+    const sureOf = new Map(data.sure);
     const [main] = character.kinds;
     const frames = character.clip ? data.frames : [];
     const known = { learnt: [], base: [] }, whole = []; // by frame: errors, and whether every number of the true skin is finite
     const targets = await readSkins(document.getElementById("page-skins").textContent.trim(), frames.map(({ target }) => target), character.vertices);
     const hasTargets = targets.some(Boolean);
-    const state = { mode: main, colour: hasTargets ? "error" : "plain", bones: Object.keys(data.sure).length > 0, pose: null, shapes: {}, skins: null };
+    const state = { mode: hasTargets && data.given !== "truth" ? "target" : main, colour: hasTargets && data.given === "truth" ? "error" : "plain", bones: sureOf.size > 0, pose: null, shapes: {}, skins: null };
     const ground = data.ground === null ? null : makeGround(data.ground, character.size);
     const withUnit = (v) => `${digits(v)} ${data.unit}`;
 
@@ -42,7 +44,7 @@
       element, stage: box, names, fail, playing: () => row.playing(),
       describe: (v) => [`vertex ${v}`, ...character.kinds.filter((kind) => state.shapes[kind].errors).map((kind) => `${names[kind]}: ${withUnit(state.shapes[kind].errors[v])}`)].join("\n"),
     });
-    const row = makeClipRow({ element, frames, show: () => pose(), byFrame: () => hasTargets && state.colour === "error" && panel.turns.size === 0 });
+    const row = makeClipRow({ element, frames, show: () => pose(), byFrame: () => hasTargets && panel.turns.size === 0 && (state.colour === "error" || ["target", "all"].includes(state.mode)) });
     const panel = makeJointPanel({ element, joints: character.joints, turned: () => pose() });
 
     // Controls
@@ -53,7 +55,7 @@
       controls.append(g);
       return g;
     };
-    const kinds = [...character.kinds, ...(hasTargets ? ["target"] : [])];
+    const kinds = alone ? ["target"] : [...character.kinds, ...(hasTargets ? ["target"] : [])];
     const both = character.kinds.length > 1 ? [["wipe", "wipe"]] : [];
     const modes = makeSegments(element, "Shown", [["all", "side by side"], ...both, ...kinds.map((kind) => [kind, names[kind]])], (mode) => {
       const count = shown().length;
@@ -64,7 +66,7 @@
     document.getElementById("help-skins").hidden = kinds.length < 2;
     if (kinds.length > 1) group("Show", [modes]).classList.add("modes");
     const colours = makeSegments(element, "Colour", [["error", "error"], ["plain", "plain"]], (colour) => { state.colour = colour; pose(); });
-    if (hasTargets) group("Colour", [colours]);
+    if (hasTargets && !alone) group("Colour", [colours]);
     const bones = makeToggle(element, "skeleton", (on) => { state.bones = on; refresh(); });
     const reset = element("button", "plain", "Reset view");
     reset.type = "button";
@@ -86,6 +88,7 @@
     }
     const status = element("p", "status");
     status.setAttribute("aria-live", "polite");
+    panel.element.hidden = bones.hidden = alone;
     host.append(controls, box, row.element, ramp, status);
     document.getElementById("joint-host").append(panel.element, picture);
 
@@ -98,9 +101,9 @@
     /// Marks joints from red, not sure, to green.
     const markSure = (context, pane, ratio, height) => {
       character.joints.forEach(({ name }, b) => {
-        const at = name in data.sure ? project(pane, stage.state.joints.subarray(3 * b, 3 * b + 3), ratio, height) : null;
+        const at = sureOf.has(name) ? project(pane, stage.state.joints.subarray(3 * b, 3 * b + 3), ratio, height) : null;
         if (!at || !at.every(Number.isFinite)) return;
-        const sure = data.sure[name];
+        const sure = sureOf.get(name);
         context.beginPath();
         context.arc(at[0], at[1], 4.6, 0, 7);
         context.fillStyle = `rgb(${Math.round(20 + 230 * (1 - sure))},${Math.round(20 + 170 * sure)},40)`;
@@ -182,7 +185,7 @@
           return [...(errors ? [`rms ${withUnit(rms)}, max ${withUnit(max)}`] : []), ...(missing ? [`${missing} vertices not finite`] : [])];
         },
       });
-      const said = hasTargets && state.colour === "error" && !state.shapes.target ? (panel.turns.size ? "The true skin of a turned joint is not known: no error is shown." : "No true skin is known of this moment: no error is shown.") : "";
+      const said = hasTargets && !alone && state.colour === "error" && !state.shapes.target ? (panel.turns.size ? "The true skin of a turned joint is not known: no error is shown." : "No true skin is known of this moment: no error is shown.") : "";
       if (status.textContent !== said) status.textContent = said;
       stage.name(`3D view: ${on.map((kind) => names[kind]).join(", ")}`);
       stage.draw();
@@ -213,12 +216,18 @@
       console.log(`dermis: ${mean.toFixed(2)} ms of JavaScript per frame`);
     };
 
-    const flip = () => { state.mode = state.mode === "learnt" ? "base" : main; refresh(); };
+    const flip = () => {
+      if (alone) return;
+      // What is shown first, and the skin weights.
+      const first = data.given === "truth" ? main : "target";
+      state.mode = state.mode === first ? "base" : first;
+      refresh();
+    };
     listenToKeys(document.body, {
       " ": row.toggle, ",": () => row.step(-1), ".": () => row.step(1), "+": () => stage.zoom(0.85), "=": () => stage.zoom(0.85), "-": () => stage.zoom(1 / 0.85),
-      b: flip, r: resetView, e: () => { if (hasTargets) { state.colour = state.colour === "error" ? "plain" : "error"; pose(); } },
+      b: flip, r: resetView, e: () => { if (hasTargets && !alone) { state.colour = state.colour === "error" ? "plain" : "error"; pose(); } },
     });
-    stage.state.top = hasTargets ? scaleTop() : 1;
+    stage.state.top = hasTargets && !alone ? scaleTop() : 1;
     // The frame in the middle says more than the first, which is often the rest pose.
     const middle = frames[Math.floor(frames.length / 2)];
     if (middle) row.go(middle.time); else pose();

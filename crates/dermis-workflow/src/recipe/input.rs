@@ -180,20 +180,22 @@ pub(crate) fn reserve(path: &Path, existing: Existing, is_folder: bool) -> Resul
     }
 }
 
-/// Whether a name is that of a page, and not of a folder for one.
-fn is_page(path: &Path) -> bool {
+/// Whether a name is that of a page.
+pub(crate) fn is_page(path: &Path) -> bool {
     ending(path) == "html"
 }
 
-/// Reserves a page: a file if its name ends in .html, and else a folder for report.html.
+/// Reserves a page: one self-contained file.
+///
+/// # Errors
+/// [`FileError::Ending`] for a name that does not end in .html, and those of [`reserve_file`].
 pub(crate) fn reserve_page(path: &Path, existing: Existing) -> Result<Output, FileError> {
-    reserve(path, existing, !is_page(path))
-}
-
-/// Writes a page that was reserved.
-pub(crate) fn write_page(out: &Output, html: &str) -> Result<(), FileError> {
-    match is_page(out.path()) {
-        true => out.write(html.as_bytes()),
-        false => out.folder()?("report.html", html.as_bytes()),
+    match is_page(path) {
+        true => reserve_file(path, existing),
+        false => Err(FileError::Ending {
+            path: path.into(),
+            what: "a page is one file, whose name ends in .html",
+            endings: "name it PAGE.html",
+        }),
     }
 }

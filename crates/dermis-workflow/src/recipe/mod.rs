@@ -40,13 +40,15 @@ pub use crate::verbs::rig::walk::{Feet, MotionSource, RigMotion};
 pub use crate::verbs::rig::{Axis, BoneNames, RigOutcome, RigRecipe, UNSURE};
 pub use crate::verbs::session::recipe::{SessionAct, SessionOutcome, SessionRecipe, SessionStatus};
 pub use crate::verbs::suggest::recipe::{SuggestOutcome, SuggestRecipe, SuggestedBundle};
+pub use crate::verbs::view::{Shows, ViewOutcome, ViewRecipe};
 pub use crate::verbs::weights::recipe::{
     BoneRule, HeatOptions, PlanOptions, ScanOptions, ScanStart, SingleBoneOptions, WeightSource, WeightsFound,
     WeightsOutcome, WeightsRecipe,
 };
 pub use course::Course;
+pub use dermis_files::provenance::Provenance;
 pub use input::{Input, SculptInput};
-pub(crate) use input::{keep, paths, repeated, reserve, reserve_page, seen, sources, within, write_page};
+pub(crate) use input::{is_page, keep, paths, repeated, reserve, reserve_page, seen, sources, within};
 pub use watch::{Silent, Watch, step};
 
 use crate::error::Error;
@@ -104,6 +106,8 @@ pub enum Recipe {
     Crowd(Box<CrowdRecipe>),
     /// Learn a sculpt at a time.
     Session(Box<SessionRecipe>),
+    /// Show what a file holds.
+    View(ViewRecipe),
 }
 
 /// What came of a recipe.
@@ -152,6 +156,8 @@ pub enum Outcome {
     Crowd(Box<CrowdOutcome>),
     /// Of an act on a session.
     Session(Box<SessionOutcome>),
+    /// Of a look at a file.
+    View(ViewOutcome),
 }
 
 impl Recipe {
@@ -183,6 +189,7 @@ impl Recipe {
             Self::Animate(recipe) => Outcome::Animate(Box::new(recipe.run(watch)?)),
             Self::Crowd(recipe) => Outcome::Crowd(Box::new(recipe.run(watch)?)),
             Self::Session(recipe) => Outcome::Session(Box::new(recipe.run(watch)?)),
+            Self::View(recipe) => Outcome::View(recipe.run(watch)?),
         })
     }
 
@@ -211,6 +218,7 @@ impl Recipe {
             Self::Animate(_) => "animate",
             Self::Crowd(_) => "crowd",
             Self::Session(_) => "session",
+            Self::View(_) => "view",
         }
     }
 
@@ -297,6 +305,7 @@ impl Outcome {
             Self::Animate(outcome) => outcome.json(),
             Self::Crowd(outcome) => outcome.json(),
             Self::Session(outcome) => outcome.json(),
+            Self::View(outcome) => outcome.json(),
         }
     }
 }

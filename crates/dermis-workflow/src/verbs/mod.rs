@@ -23,4 +23,5 @@ pub(crate) mod retarget;
 pub(crate) mod rig;
 pub mod session;
 pub mod suggest;
+pub mod view;
 pub mod weights;

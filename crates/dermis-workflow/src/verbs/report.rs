@@ -2,12 +2,13 @@
 
 use crate::error::Error;
 use crate::load::{FileNote, note, read_bytes};
-use crate::recipe::{Existing, Input, Watch, keep, reserve_page, seen, step, write_page};
+use crate::recipe::{Existing, Input, Provenance, Watch, keep, reserve_page, seen, step};
 use crate::report::{OutcomePair, StoredOutcome};
 use crate::shown::file_stamps;
+use dermis_files::provenance::folder_of;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Two outcomes to be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,12 +18,15 @@ pub struct ReportRecipe {
     pub first: Input,
     /// The outcome whose difference from the first is shown.
     pub second: Input,
-    /// Where the page goes: a file (.html), or a folder for report.html.
+    /// Where the page goes (.html).
     #[serde(default)]
     pub out: Option<PathBuf>,
     /// What happens to a page that is there already.
     #[serde(default)]
     pub existing: Existing,
+    /// What the page says of the places of its files.
+    #[serde(default, skip_serializing_if = "Provenance::is_relative")]
+    pub provenance: Provenance,
     /// What the page calls the command that made it.
     #[serde(skip)]
     pub command: Option<String>,
@@ -62,8 +66,9 @@ impl ReportRecipe {
         let names = self.names();
         let pair = OutcomePair::new(names, first, second).map_err(|e| Error::lacks(path, e.to_string(), ""))?;
         if let Some(out) = &out {
-            let page = pair.page(crate::PROGRAM, self.command.clone(), file_stamps(&files)).to_html();
-            write_page(out, &page)?;
+            let files = file_stamps(&files, self.provenance, self.out.as_deref());
+            let page = pair.page(crate::PROGRAM, self.command.clone(), files).to_html();
+            out.write(page.as_bytes())?;
         }
         Ok(ReportOutcome { pair, written: out.map(|out| out.path().to_path_buf()) })
     }
@@ -73,7 +78,8 @@ impl ReportRecipe {
         let paths = [&self.first.file.path, &self.second.file.path];
         let short =
             paths.map(|path| path.file_stem().map_or(String::new(), |name| name.to_string_lossy().into_owned()));
-        let long = paths.map(|path| path.display().to_string());
+        let folder = self.out.as_deref().map_or(Path::new("."), folder_of);
+        let long = paths.map(|path| self.provenance.stated(path, folder).display().to_string());
         match (short[0] == short[1], long[0] == long[1]) {
             (false, _) => short,
             (true, false) => long,

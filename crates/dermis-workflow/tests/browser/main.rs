@@ -6,6 +6,7 @@ mod models;
 mod served;
 
 use dermis_fit::silent;
+use dermis_testkit::pages::{Place, with_script};
 use dermis_workflow::output::{Existing, reserve_file};
 use dermis_workflow::recipe::{ExportForm, ExportOutcome, ExportRecipe, Input, ShapeCount, Silent, ViewerExport};
 use dermis_workflow::verbs::export::drivers::{
@@ -223,15 +224,14 @@ mod with_chromium {
         for case in cases() {
             let folder = tempfile::tempdir().unwrap();
             let (_, page) = viewer(&case, folder.path());
-            // A browser without a screen may leave out frames when it is busy: here every one asked for is drawn.
-            let frames = "<script>window.requestAnimationFrame = (draw) => setTimeout(draw, 16);</script>";
             let skins: Vec<Vec<f64>> =
                 case.skins.iter().map(|skin| skin.iter().flat_map(|p| p.to_array()).collect()).collect();
             let times: Vec<f64> = case.motion.frames.iter().map(|frame| frame.time.unwrap()).collect();
             let expected = serde_json::json!({ "skins": skins, "times": times });
-            let page = page
-                .replacen("<body>", &format!("<body>{frames}"), 1)
-                .replace("</body>", &format!("<script>const EXPECTED = {expected};\n{USE_THE_VIEWER}</script></body>"));
+            // A browser without a screen may leave out frames when it is busy: here every one asked for is drawn.
+            let frames = "window.requestAnimationFrame = (draw) => setTimeout(draw, 16);";
+            let page = with_script(&page, Place::First, frames);
+            let page = with_script(&page, Place::Last, &format!("const EXPECTED = {expected};\n{USE_THE_VIEWER}"));
             let file = folder.path().join("view/index.html");
             std::fs::write(&file, page).unwrap();
             for fragment in ["", "#renderer=software"] {
@@ -248,9 +248,9 @@ mod with_chromium {
     fn shown(case: &Case, script: &str, fragment: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let (_, page) = viewer(case, folder.path());
-        let script = format!("<script>dermisReady.then(async (dermis) => {{ {script} }});</script></body>");
+        let script = format!("dermisReady.then(async (dermis) => {{ {script} }});");
         let file = folder.path().join("view/index.html");
-        std::fs::write(&file, page.replace("</body>", &script)).unwrap();
+        std::fs::write(&file, with_script(&page, Place::Last, &script)).unwrap();
         let root = root_tag(&format!("{}{fragment}", file.display()), folder.path());
         assert!(root.contains("data-state=\"ready\""), "{root}");
         root
@@ -333,7 +333,7 @@ mod with_chromium {
         for case in cases() {
             let folder = tempfile::tempdir().unwrap();
             let (_, page) = viewer_of(&case, None, folder.path());
-            let script = "<script>dermisReady.then((dermis) => {
+            let script = "dermisReady.then((dermis) => {
                 const rest = dermis.positions().slice(), names = [...document.querySelector('#viewer-joint').options];
                 dermis.turn(names[names.length - 1].textContent, [0, 0, 60]);
                 const turned = dermis.positions(), moved = turned.reduce((most, x, i) => Math.max(most, Math.abs(x - rest[i])), 0);
@@ -341,9 +341,9 @@ mod with_chromium {
                 for (const key of [' ', ',', '.', 'e', 'b']) document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
                 document.querySelector('[data-key=all]').click();
                 Object.assign(document.documentElement.dataset, { moved, hidden, panes: document.querySelectorAll('.pane').length });
-                });</script></body>";
+                });";
             let file = folder.path().join("view/index.html");
-            std::fs::write(&file, page.replace("</body>", script)).unwrap();
+            std::fs::write(&file, with_script(&page, Place::Last, script)).unwrap();
             let root = root_tag(&file.display().to_string(), folder.path());
             assert!(root.contains("data-state=\"ready\"") && root.contains("data-hidden=\"true\""), "{root}");
             assert!(number(&root, "moved") > 0.01 && number(&root, "panes") == 2.0, "{root}");

@@ -3,6 +3,7 @@
 //! Text and tables are written here. The page's script draws the charts and the 3D view from a block of JSON, see
 //! [`charts`](super::charts).
 
+mod document;
 mod poses;
 mod sections;
 pub(crate) mod table;
@@ -15,6 +16,8 @@ use super::quantity::significant;
 use super::rig::{self, RigView};
 use super::skins::{self, SkinView};
 use crate::length::LengthUnit;
+use crate::text::is_unsafe;
+pub(crate) use document::{Data, DataKind, Document};
 use poses::pose_sets;
 pub(crate) use sections::free_table;
 use sections::{VertexLinks, comparison, provenance, sweep_table, worst_vertices};
@@ -22,6 +25,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use table::{Cell, Sort, table};
 
+/// The body of a report.
 const TEMPLATE: &str = include_str!("page.html");
 /// Elements, numbers as text, tips.
 pub(crate) const TOOLS_SCRIPT: &str = include_str!("tools.js");
@@ -29,6 +33,7 @@ pub(crate) const TOOLS_SCRIPT: &str = include_str!("tools.js");
 pub(crate) const STYLE: &str = include_str!("page.css");
 /// The parts of the 3D view, in the order in which they use each other.
 pub(crate) const VIEW_SCRIPT: &str = concat!(
+    include_str!("view/data.js"),
     include_str!("view/shapes.js"),
     include_str!("view/camera.js"),
     include_str!("view/webgl.js"),
@@ -100,7 +105,7 @@ pub(super) fn whole_page(page: &Page) -> String {
     }
 
     let title = if page.title.is_empty() { "Report" } else { &page.title };
-    fill(TEMPLATE, |name| match name {
+    let body = fill(TEMPLATE, |name| match name {
         "title" => escape(title),
         "subtitle" if page.subtitle.is_empty() => String::new(),
         "subtitle" => format!("<p class=\"subtitle\">{}</p>", escape(&page.subtitle)),
@@ -109,14 +114,18 @@ pub(super) fn whole_page(page: &Page) -> String {
         "figures" => figure_list(&page.figures, &page.unit),
         "contents" => std::mem::take(&mut sections.contents),
         "sections" => std::mem::take(&mut sections.body),
-        "style" if rig.is_some() => [STYLE, RIG_STYLE].concat(),
-        "style" => STYLE.into(),
-        "data" => json(&ScriptData::of(page, view.as_ref(), rig.as_ref())),
-        "view_script" if rig.is_some() => [VIEW_SCRIPT, RIG_SCRIPT].concat(),
-        "view_script" => VIEW_SCRIPT.into(),
-        "page_script" => [TOOLS_SCRIPT, PAGE_SCRIPT].concat(),
         _ => String::new(),
-    })
+    });
+    let (rig_style, rig_script) = if rig.is_some() { (RIG_STYLE, RIG_SCRIPT) } else { ("", "") };
+    let data = json(&ScriptData::of(page, view.as_ref(), rig.as_ref()));
+    Document {
+        title,
+        styles: &[STYLE, rig_style],
+        body: &body,
+        data: &[Data { id: "page-data", kind: DataKind::Json, text: &data }],
+        scripts: &[&[VIEW_SCRIPT, rig_script].concat(), &[TOOLS_SCRIPT, PAGE_SCRIPT].concat()],
+    }
+    .to_html()
 }
 
 /// The sections of the page and the links to them.
@@ -201,8 +210,8 @@ pub(crate) fn figure_list(figures: &[KeyFigure], unit: &LengthUnit) -> String {
     format!("<dl class=\"figures\">{items}</dl>")
 }
 
-/// Escapes text for a place between tags or in a quoted attribute. HTML does not allow control characters; they become
-/// replacement marks.
+/// Escapes text for a place between tags or in a quoted attribute. Controls, which HTML does not allow, and marks of direction, which
+/// could reorder what stands beside the text, become replacement marks.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -213,7 +222,7 @@ pub(crate) fn escape(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' | '\r' => out.push(' '),
-            c if c.is_control() => out.push('\u{fffd}'),
+            c if is_unsafe(c) => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }

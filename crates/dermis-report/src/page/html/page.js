@@ -166,7 +166,7 @@
         chart.append(svg("line", { class: "chosen", x1: at, x2: at, y1: frame.top - 12, y2: frame.bottom }));
         chart.append(svg("text", { class: "chosen-label", x: at + (right ? -6 : 6), y: frame.top - 6, "text-anchor": right ? "end" : "start" }, "chosen"));
       }
-      const hit = svg("rect", { class: "hit", x: frame.left, y: frame.top - 12, width: frame.right - frame.left, height: frame.bottom - frame.top + 30, style: "fill:transparent" });
+      const hit = svg("rect", { x: frame.left, y: frame.top - 12, width: frame.right - frame.left, height: frame.bottom - frame.top + 30, fill: "transparent" });
       hit.addEventListener("pointermove", (event) => {
         const at = ((event.clientX - host.getBoundingClientRect().left) * width) / host.clientWidth;
         const p = points.reduce((a, b) => (Math.abs(x(b[0]) - at) < Math.abs(x(a[0]) - at) ? b : a));
@@ -240,7 +240,7 @@
   };
 
   try {
-    const data = JSON.parse(document.getElementById("page-data").textContent);
+    const data = pageData("page-data");
     const listeners = [];
     const frames = data.view ? data.view.frames : [];
     const places = new Map(), ofLabel = new Map(), ofSet = new Map();

@@ -1,9 +1,10 @@
 //! `decompose`: bones and weights of a mesh sequence.
 
 use crate::error::Error;
-use crate::load::{FileNote, ReadOptions};
+use crate::load::ReadOptions;
 use crate::output::reserve_file;
-use crate::recipe::{Existing, Input, Watch, keep, reserve_page, seen, sources, step, write_page};
+use crate::recipe::{Existing, Input, Provenance, Watch, keep, reserve_page, seen, sources, step};
+use crate::report::page::FileStamp;
 use crate::report::{ModelOutcome, ScoredExamples, SetRole};
 use crate::shown::file_stamps;
 use crate::verbs::decompose::{
@@ -34,12 +35,15 @@ pub struct DecomposeRecipe {
     pub read: ReadOptions,
     /// Where bones, weights and clips go: a GLB or a bundle.
     pub out: PathBuf,
-    /// Where the page goes: a file (.html), or a folder for report.html.
+    /// Where the page goes (.html).
     #[serde(default)]
     pub report: Option<PathBuf>,
     /// What happens to outputs that are there already.
     #[serde(default)]
     pub existing: Existing,
+    /// What the page says of the places of its files.
+    #[serde(default, skip_serializing_if = "Provenance::is_relative")]
+    pub provenance: Provenance,
     /// What the page calls the command that made it.
     #[serde(skip)]
     pub command: Option<String>,
@@ -58,7 +62,7 @@ pub struct DecomposeOutcome {
     pub kind: Option<BoneKind>,
     /// Where bones and weights went.
     pub written: PathBuf,
-    files: Vec<FileNote>,
+    files: Vec<FileStamp>,
     command: Option<String>,
 }
 
@@ -83,9 +87,10 @@ impl DecomposeRecipe {
         seen(watch, inputs, &files)?;
         let made = step(watch, "write", |_| write_decomposition(&sequences, &solved, &out))?;
         let (written, command) = (out.path().to_path_buf(), self.command.clone());
+        let files = file_stamps(&files, self.provenance, self.report.as_deref());
         let outcome = DecomposeOutcome { sequences, solved, made, kind: self.method.kind(), written, files, command };
         if let Some(page) = &report {
-            write_page(page, &outcome.page())?;
+            page.write(outcome.page().as_bytes())?;
         }
         Ok(outcome)
     }
@@ -95,7 +100,7 @@ impl DecomposeOutcome {
     fn page(&self) -> String {
         let made = &self.made;
         let set = ScoredExamples { role: SetRole::Training, scores: &made.scores, examples: Some(&made.examples) };
-        let (files, command) = (file_stamps(&self.files), self.command.clone());
+        let (files, command) = (self.files.clone(), self.command.clone());
         let outcome = ModelOutcome { files, command, ..ModelOutcome::of_set(&made.model, set) };
         outcome.page().to_html()
     }

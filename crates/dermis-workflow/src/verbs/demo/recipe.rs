@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::load::{FileNote, ReadOptions, Source, load_motion};
 use crate::measure::{Scores, measure};
 use crate::output::{Existing, reserve_file, reserve_folder};
-use crate::recipe::{Watch, bench, step};
+use crate::recipe::{Provenance, Watch, bench, step};
 use crate::report::{ModelOutcome, ScoredExamples, SetRole};
 use crate::shown::{file_stamps, fit_summary, method_row};
 use crate::verbs::compare::{Judgement, Row};
@@ -122,7 +122,7 @@ impl DemoOutcome {
             ],
             comparison: self.rows.iter().map(method_row).collect(),
             further: Vec::new(),
-            files: file_stamps(&self.files),
+            files: file_stamps(&self.files, Provenance::default(), None),
             command: self.command.clone(),
             pass: None,
         }

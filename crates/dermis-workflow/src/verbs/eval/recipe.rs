@@ -4,7 +4,8 @@ use crate::error::Error;
 use crate::load::{FileNote, ReadOptions, load_base_cache, load_examples, load_model};
 use crate::measure::{PassRule, Scores, bound_of, measure_streamed, measure_within};
 use crate::output::reserve_file;
-use crate::recipe::{Existing, Input, Watch, keep, paths, reserve_page, sources, step, write_page};
+use crate::recipe::{Existing, Input, Provenance, Watch, keep, paths, reserve_page, sources, step};
+use crate::report::page::FileStamp;
 use crate::report::{ModelOutcome, PassVerdict, ScoredExamples, SetRole, vertex_csv};
 use crate::shown::file_stamps;
 use crate::verbs::eval::stress::{Stress, stress};
@@ -47,7 +48,7 @@ pub struct ScoreRecipe {
     /// How files are read where they do not say it themselves.
     #[serde(default)]
     pub read: ReadOptions,
-    /// Where the page goes: a file (.html), or a folder for report.html.
+    /// Where the page goes (.html).
     #[serde(default)]
     pub report: Option<PathBuf>,
     /// A CSV file of errors per vertex.
@@ -62,6 +63,9 @@ pub struct ScoreRecipe {
     /// The model fails unless this share of the distances lies within this bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pass: Option<PassRule>,
+    /// What the page says of the places of its files.
+    #[serde(default, skip_serializing_if = "Provenance::is_relative")]
+    pub provenance: Provenance,
     /// What the page calls the command that made it.
     #[serde(skip)]
     pub command: Option<String>,
@@ -115,7 +119,7 @@ pub struct Scored {
     role: SetRole,
     pass: Option<PassRule>,
     examples: ExampleSet,
-    files: Vec<FileNote>,
+    files: Vec<FileStamp>,
     command: Option<String>,
 }
 
@@ -199,10 +203,11 @@ impl ScoreRecipe {
         let written = paths(&[&report, &vertex_errors]);
         let (pass, command) = (self.pass, self.command.clone());
         let role = FitRecipe::role_of(model, &self.examples, &files);
+        let files = file_stamps(&files, self.provenance, self.report.as_deref());
         let mut scored = Scored { role, scores, lacks, seconds, written, failed, pass, examples, files, command };
         scored.failed |= scored.shown(model).pass().is_some_and(|pass| !pass.passed());
         if let Some(page) = &report {
-            write_page(page, &scored.shown(model).page().to_html())?;
+            page.write(scored.shown(model).page().to_html().as_bytes())?;
         }
         Ok(scored)
     }
@@ -213,7 +218,7 @@ impl Scored {
         let examples = Some(&self.examples).filter(|examples| !examples.is_empty());
         ModelOutcome {
             further: self.lacks.iter().map(advice_table).collect(),
-            files: file_stamps(&self.files),
+            files: self.files.clone(),
             command: self.command.clone(),
             pass: self.pass,
             ..ModelOutcome::of_set(model, ScoredExamples { role: self.role, scores: &self.scores, examples })

@@ -7,7 +7,7 @@ use crate::FileError;
 use crate::error::Error;
 use crate::load::{PoseSet, ReadOptions, load_base_cache, load_examples, load_model, load_motion, load_pose_sets};
 use crate::output::{Kind, Output, reserve_file, reserve_file_of, reserve_folder};
-use crate::recipe::{Existing, Input, Watch, keep, seen, sources, step};
+use crate::recipe::{Existing, Input, Watch, is_page, keep, reserve_page, seen, sources, step};
 use crate::verbs::export::compile::{Compiled, LinearSettings, Poses, compile};
 use crate::verbs::export::drivers::{
     Driven, DrivenReport, PoseSpaceReport, Refusal, export_driven, export_pose_space, is_pose_space, refusal,
@@ -31,7 +31,7 @@ pub struct ExportRecipe {
     /// How files are read where they do not say it themselves.
     #[serde(default)]
     pub read: ReadOptions,
-    /// The GLB; of a viewer, the folder.
+    /// The GLB; of a viewer the folder of the page and its GLB, or the page alone (.html).
     pub out: PathBuf,
     /// A table of how an engine computes the weights of the shapes, or the motion of the helper bones, in any pose.
     #[serde(default)]
@@ -49,7 +49,7 @@ pub enum ExportForm {
     Shapes(ShapesExport),
     /// Weights and helper bones, without morph targets.
     Linear(LinearExport),
-    /// A page that poses the model in a browser, with the GLB that it shows, in a folder.
+    /// A page that poses the model in a browser, alone or in a folder with the GLB that it shows.
     Viewer(ViewerExport),
 }
 
@@ -122,7 +122,7 @@ pub struct ExportOutcome {
     pub model: ModelFile,
     /// What the GLB holds, and what it costs.
     pub made: ExportMade,
-    /// Where the GLB went.
+    /// Where the GLB went; of a page alone, where that went.
     pub written: PathBuf,
     /// Where the table went, if there is one.
     pub table: Option<PathBuf>,
@@ -197,7 +197,10 @@ impl ExportRecipe {
         if is_glb(&self.out) {
             return Err(ExportError::ViewerFolder { path: self.out.clone() }.into());
         }
-        let out = reserve_folder(&self.out, self.existing)?;
+        let out = match is_page(&self.out) {
+            true => reserve_page(&self.out, self.existing)?,
+            false => reserve_folder(&self.out, self.existing)?,
+        };
         let inputs: Vec<&Input> = [&self.model].into_iter().chain(&viewer.motion).collect();
         keep(&inputs, [&out])?;
         let path = &self.model.file.path;
@@ -208,7 +211,10 @@ impl ExportRecipe {
             ViewerMade::Joints(driven) => ExportMade::Driven(driven),
             ViewerMade::PoseSpace(driven) => ExportMade::PoseSpace(driven),
         };
-        let (written, page) = (out.path().join(glb), Some((out.path().join(PAGE), page)));
+        let (written, page) = match glb {
+            Some(glb) => (out.path().join(glb), Some((out.path().join(PAGE), page))),
+            None => (out.path().to_path_buf(), Some((out.path().to_path_buf(), page))),
+        };
         Ok(ExportOutcome { model, made, written, table: None, page })
     }
 }

@@ -6,8 +6,8 @@ use crate::error::Error;
 use crate::load::{FileNote, PoseSet, ReadOptions, load_motion, load_pose_sets};
 use crate::measure::measure;
 use crate::output::Output;
-use crate::recipe::{FitRecipe, Input, Watch, seen, step};
-use crate::report::viewer::{Viewer, ViewerContents, ViewerCost, ViewerFrame, every, headline};
+use crate::recipe::{FitRecipe, Input, Watch, is_page, seen, step};
+use crate::report::viewer::{Shown as OnPage, Viewer, ViewerContents, ViewerCost, ViewerFrame, every, headline};
 use crate::report::{ScoredExamples, SetRole, unit_of};
 use crate::verbs::export::drivers::{
     Driven, DrivenGlb, DrivenReport, MorphNormals, PoseSpaceReport, Refusal, driven_glb, pose_space_glb, refusal,
@@ -53,16 +53,27 @@ pub enum ViewerMade {
 #[derive(Debug)]
 pub(super) struct Written {
     pub made: ViewerMade,
-    /// The GLB's name in the folder.
-    pub glb: String,
+    /// The GLB's name in the folder; none of a page alone.
+    pub glb: Option<String>,
     /// Bytes of the page.
     pub page: usize,
+}
+
+/// A page, not yet written.
+pub(crate) struct ViewerPage {
+    pub made: ViewerMade,
+    pub html: String,
+    /// Frames that play.
+    pub frames: usize,
+    /// The GLB that goes beside the page.
+    glb: Vec<u8>,
 }
 
 /// The page's name in the folder.
 pub(super) const PAGE: &str = "index.html";
 
 impl ViewerExport {
+    /// Writes the page: alone to a file, or with its GLB into a folder.
     pub(super) fn export(
         &self,
         (model, path): (&ModelFile, &Path),
@@ -70,6 +81,31 @@ impl ViewerExport {
         out: &Output,
         watch: &dyn Watch,
     ) -> Result<Written, Error> {
+        let glb = Some(format!("{}.glb", stem(path))).filter(|_| !is_page(out.path()));
+        let ViewerPage { made, html, glb: bytes, .. } = self.page(model, path, glb.as_deref(), read, watch)?;
+        match &glb {
+            None => out.write(html.as_bytes())?,
+            Some(name) => {
+                let write = out.folder()?;
+                write(name, &bytes)?;
+                write(PAGE, html.as_bytes())?;
+            }
+        }
+        Ok(Written { made, glb, page: html.len() })
+    }
+
+    /// Makes the page of the model in the file `path`, which a GLB of the name `glb` lies beside.
+    ///
+    /// # Errors
+    /// [`Error`]: a motion that does not go with the model, and a model whose shapes cannot be driven.
+    pub(crate) fn page(
+        &self,
+        model: &ModelFile,
+        path: &Path,
+        glb: Option<&str>,
+        read: &ReadOptions,
+        watch: &dyn Watch,
+    ) -> Result<ViewerPage, Error> {
         let refused = refusal(model);
         let of_pose_space = refused.is_none();
         match refused.filter(|_| self.kernels.is_some()) {
@@ -83,16 +119,15 @@ impl ViewerExport {
         let notes: Vec<FileNote> = shown.iter().flat_map(|shown| shown.notes.clone()).collect();
         read.must_act_on(&notes)?;
         let motion = shown.as_ref().map(|shown| &shown.motion);
-        let stem = path.file_stem().map_or_else(|| "model".into(), |stem| stem.to_string_lossy());
-        let glb = format!("{stem}.glb");
-        let place = out.path().join(&glb);
-        let beside = if self.normals { MorphNormals::Written } else { MorphNormals::LeftOut };
-        // The page first; where both are the same one is enough.
-        let normals = if self.normals { vec![MorphNormals::LeftOut, beside] } else { vec![beside] };
+        let place = path.with_extension("glb");
+        // The page first; where there is no other GLB, or none that differs, one is enough.
+        let differs = self.normals && glb.is_some();
+        let normals = [MorphNormals::LeftOut, MorphNormals::Written];
+        let normals = if differs { &normals[..] } else { &normals[..1] };
         let (made, glbs) = if of_pose_space {
             let settings = pose_space_settings(self.shapes, self.kernels, self.influences);
             let DrivenGlb { glbs, table, report } =
-                step(watch, "export", |p| pose_space_glb(model, motion, settings, &normals, &place, p))?;
+                step(watch, "export", |p| pose_space_glb(model, motion, settings, normals, &place, p))?;
             if !table.driver.channels.is_empty() {
                 let names =
                     table.driver.channels.iter().map(|channel| channel.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -102,7 +137,7 @@ impl ViewerExport {
         } else {
             let settings = driver_settings(self.shapes, self.influences);
             let DrivenGlb { glbs, report, .. } =
-                step(watch, "export", |p| driven_glb(model, motion, settings, &normals, &place, p))?;
+                step(watch, "export", |p| driven_glb(model, motion, settings, normals, &place, p))?;
             (ViewerMade::Joints(Driven { bytes: glbs[glbs.len() - 1].len(), report }), glbs)
         };
         let scores = match shown.as_ref().and_then(|shown| shown.truth.as_ref()) {
@@ -112,22 +147,26 @@ impl ViewerExport {
         let role = shown.as_ref().map_or(SetRole::Scored, |shown| {
             FitRecipe::role_of(model, std::slice::from_ref(&shown.input), &shown.notes)
         });
-        let scored = scores.as_ref().map(|scores| ScoredExamples { role, scores, examples: None });
-        let (said, figures) = headline(model, scored);
-        let mut viewer = self.viewer(model, &glb, &made, shown.as_ref());
+        let (said, figures) = headline(
+            model,
+            match (&shown, &scores) {
+                (_, Some(scores)) => OnPage::Truth(ScoredExamples { role, scores, examples: None }),
+                (Some(_), None) => OnPage::Motion,
+                (None, None) => OnPage::Joints,
+            },
+        );
+        let mut viewer = self.viewer(model, glb, &made, shown.as_ref());
         viewer.headline = Some(said);
         viewer.figures = figures.into_iter().chain(viewer.figures).collect();
         let mut glbs = glbs.into_iter();
         viewer.glb = glbs.next().unwrap_or_default();
         let html = viewer.to_html();
-        let write = out.folder()?;
-        write(&glb, glbs.next().as_ref().unwrap_or(&viewer.glb))?;
-        write(PAGE, html.as_bytes())?;
-        Ok(Written { made, glb, page: html.len() })
+        let glb = glbs.next().unwrap_or_else(|| std::mem::take(&mut viewer.glb));
+        Ok(ViewerPage { made, html, frames: viewer.frames.len(), glb })
     }
 
     /// The page without its GLB and its headline.
-    fn viewer(&self, model: &ModelFile, glb: &str, made: &ViewerMade, shown: Option<&Shown>) -> Viewer {
+    fn viewer(&self, model: &ModelFile, glb: Option<&str>, made: &ViewerMade, shown: Option<&Shown>) -> Viewer {
         let (rig, unit) = (model.rig(), unit_of(&model.space));
         let (shapes, bytes, of_motion, of_training) = match made {
             ViewerMade::Joints(driven) => {
@@ -172,11 +211,15 @@ impl ViewerExport {
             figures,
             notes,
             unit,
-            file: glb.to_owned(),
             frames: frames.collect(),
             ..Viewer::default()
         }
     }
+}
+
+/// What a model's file is called.
+fn stem(path: &Path) -> String {
+    path.file_stem().map_or_else(|| "model".into(), |stem| stem.to_string_lossy().into_owned())
 }
 
 /// The motion that a page plays.

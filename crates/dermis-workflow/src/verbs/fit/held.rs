@@ -165,6 +165,7 @@ impl FitOutcome {
             written: Vec::new(),
             failed: false,
             pass: None,
+            stamps: Vec::new(),
             command: None,
         }
     }

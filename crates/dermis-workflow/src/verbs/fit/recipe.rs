@@ -4,13 +4,14 @@ use super::held::{self, Beside, HeldFit};
 use super::stream::StreamedFit;
 use crate::error::Error;
 use crate::load::{
-    FileNote, LoadedRig, ReadOptions, hash_of, load_anchors, load_base_cache, load_examples, load_map_table,
+    FileNote, LoadedRig, ReadOptions, Source, hash_of, load_anchors, load_base_cache, load_examples, load_map_table,
     load_model, load_rig, open_file, stream_examples,
 };
 use crate::measure::{PassRule, Scores, bound_of};
 use crate::memory;
 use crate::output::{Kind, Output, reserve_file_of};
-use crate::recipe::{Existing, Input, SculptInput, Watch, keep, paths, reserve_page, sources, step, write_page};
+use crate::recipe::{Existing, Input, Provenance, SculptInput, Watch, keep, paths, reserve_page, sources, step};
+use crate::report::page::FileStamp;
 use crate::report::{ModelOutcome, ScoredExamples, SetRole};
 use crate::shown::{file_stamps, fit_summary};
 use crate::verbs::compare::recipe::USUAL_FOLDS;
@@ -18,6 +19,7 @@ use crate::verbs::fit::{FitInput, FitReport, Fitted, Method, Streaming};
 use crate::verbs::invert::{ShownSkin, load_sculpts, load_stack};
 use crate::verbs::suggest::{Advice, advice_json, advice_table};
 use dermis_deform::RiggedDeformer;
+use dermis_files::provenance::{folder_of, found};
 use dermis_fit::Progress;
 use dermis_fit::method::share::Share;
 use dermis_fit::method::{BaseChoice, MethodError};
@@ -26,7 +28,7 @@ use dermis_measure::WideRunner;
 use dermis_rig::{BoneTransforms, Example, ExampleSet, LocalSculpt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,7 +100,7 @@ pub struct FitOutputs {
     /// The share; the whole without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
-    /// Where the page goes: a file (.html), or a folder for report.html.
+    /// Where the page goes (.html).
     pub report: Option<PathBuf>,
     /// What happens to outputs that are there already.
     pub existing: Existing,
@@ -107,6 +109,12 @@ pub struct FitOutputs {
     /// The fit counts as failed unless this share of the distances that count lies within this bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass: Option<PassRule>,
+    /// What the model and the page say of the places of their files.
+    #[serde(skip_serializing_if = "Provenance::is_relative")]
+    pub provenance: Provenance,
+    /// The folder that paths in the model's recipe are relative to; the model's own without one.
+    #[serde(skip)]
+    pub root: Option<PathBuf>,
     /// What the page calls the command that made it.
     #[serde(skip)]
     pub command: Option<String>,
@@ -157,6 +165,8 @@ pub struct FitOutcome {
     /// Whether the error that counts is above its limit, or the demand on it not met.
     pub failed: bool,
     pub(super) pass: Option<PassRule>,
+    /// The files read, as the page lists them.
+    pub(super) stamps: Vec<FileStamp>,
     pub(super) command: Option<String>,
 }
 
@@ -202,7 +212,12 @@ struct Reserved {
 impl FitOutputs {
     /// Whether nothing is written and nothing is judged.
     fn is_none(&self) -> bool {
-        *self == Self { command: self.command.clone(), ..Self::default() }
+        *self == Self { command: self.command.clone(), root: self.root.clone(), ..Self::default() }
+    }
+
+    /// The folder that paths in the model's recipe are relative to.
+    fn root(&self) -> &Path {
+        self.root.as_deref().or(self.model.as_deref().map(folder_of)).unwrap_or(Path::new("."))
     }
 
     fn reserve(&self) -> Result<Reserved, Error> {
@@ -349,7 +364,53 @@ impl FitRecipe {
         reading.into_iter().flatten().chain(of_fit).collect()
     }
 
-    /// The recipe without outputs, with the hashes of what was read: what a model holds.
+    /// Every file that is read, with the hash that it must have.
+    fn files_mut(&mut self) -> Vec<(&mut Source, Option<&str>)> {
+        let (sculpts, inputs): (&mut [SculptInput], Vec<&mut Input>) = match &mut self.examples {
+            FitExamples::Held(inputs) | FitExamples::Streamed(inputs) | FitExamples::Sums(inputs) => {
+                (&mut [], inputs.iter_mut().collect())
+            }
+            FitExamples::Sculpts { sculpts, poses } => (sculpts, poses.iter_mut().collect()),
+        };
+        let beside =
+            [&mut self.base_cache, &mut self.map_table, &mut self.anchors, &mut self.stack, &mut self.base_model];
+        let beside = beside.into_iter().flatten().chain([&mut self.rig]);
+        let inputs = inputs.into_iter().chain(&mut self.hold_out).chain(beside);
+        let of_inputs = inputs.map(|Input { file, sha256 }| (file, sha256.as_deref()));
+        let of_sculpts = sculpts.iter_mut().map(|SculptInput { file, sha256, .. }| (file, sha256.as_deref()));
+        of_inputs.chain(of_sculpts).collect()
+    }
+
+    /// The recipe with its files found: where their paths lead from `folder`, which is that of the recipe or of the model that holds it,
+    /// or from the working folder; else by their names alone.
+    ///
+    /// # Errors
+    /// [`FileError::Lacks`](crate::FileError::Lacks) for a file that is nowhere.
+    pub fn found_from(mut self, folder: &Path) -> Result<Self, Error> {
+        for (file, hash) in self.files_mut() {
+            *file = found(file, hash, folder)?;
+        }
+        Ok(self)
+    }
+
+    /// The recipe of a model in `folder` with paths as they lead from the working folder; those of files that are not there, or only by
+    /// an absolute path, stay.
+    #[must_use]
+    pub fn seen_from_here(mut self, folder: &Path) -> Self {
+        for (file, hash) in self.files_mut() {
+            let Ok(there) = found(file, hash, folder) else { continue };
+            let below = Provenance::Relative.stated(&there.path, Path::new("."));
+            let is_same = std::fs::canonicalize(&below).ok() == std::fs::canonicalize(&there.path).ok();
+            match (is_same, there.path.is_relative()) {
+                (true, _) => *file = Source { path: below, ..there },
+                (false, true) => *file = there,
+                (false, false) => {}
+            }
+        }
+        self
+    }
+
+    /// The recipe without outputs, with the hashes of what was read and paths as the outputs' provenance has them: what a model holds.
     ///
     /// # Errors
     /// [`FileError::Lacks`](crate::FileError::Lacks) for a file with another hash than the recipe's.
@@ -366,6 +427,9 @@ impl FitRecipe {
             input.stamp(files)?;
         }
         recipe.examples.stamp(files)?;
+        for (file, _) in recipe.files_mut() {
+            file.path = self.outputs.provenance.stated(&file.path, self.outputs.root());
+        }
         serde_json::to_value(recipe).map(|recipe| json!({"fit": recipe})).map_err(|e| Error::Internal(e.to_string()))
     }
 
@@ -504,6 +568,7 @@ impl FitRecipe {
 
     /// States the files, writes the page and judges the error that counts.
     fn finish(&self, mut outcome: FitOutcome, files: Vec<FileNote>, reserved: &Reserved) -> Result<FitOutcome, Error> {
+        outcome.stamps = file_stamps(&files, self.outputs.provenance, self.outputs.report.as_deref());
         outcome.files = files;
         outcome.written = paths(&[&reserved.model, &reserved.report]);
         outcome.command = self.outputs.command.clone();
@@ -513,7 +578,7 @@ impl FitRecipe {
             out.rewrite_with(|to| model_file::write(&outcome.model, to))?;
         }
         if let Some(page) = &reserved.report {
-            write_page(page, &outcome.shown().page().to_html())?;
+            page.write(outcome.shown().page().to_html().as_bytes())?;
         }
         let rms =
             outcome.counts().map(|scores| scores.unseen.map_or(scores.model.error.rms, |unseen| unseen.error.rms));
@@ -554,7 +619,7 @@ impl FitOutcome {
             sets: sets.collect(),
             comparison: Vec::new(),
             further: self.lacks.iter().map(advice_table).collect(),
-            files: file_stamps(&self.files),
+            files: self.stamps.clone(),
             command: self.command.clone(),
             pass: self.pass,
         }

@@ -4,9 +4,8 @@ use super::Looked;
 use super::rig::origin;
 use crate::joint_limits::{JointEntry, LimitsFile};
 use crate::report::inspect_page::{InspectPage, InspectedJoint};
-use crate::report::page::{Page, Provenance, RigArc};
+use crate::report::page::{FileStamp, Page, Provenance, RigArc};
 use crate::report::unit_of;
-use crate::shown::file_stamps;
 use dermis_motion::anatomy::Anatomy;
 use dermis_motion::ik::JointLimits;
 use dermis_rig::Skeleton;
@@ -14,7 +13,7 @@ use dermis_rig::glam::{DAffine3, DVec3};
 
 impl Looked {
     /// Returns the page of the rig, or `None` for a file without a mesh.
-    pub(crate) fn page(&self, command: Option<String>) -> Option<Page> {
+    pub(crate) fn page(&self, command: Option<String>, files: Vec<FileStamp>) -> Option<Page> {
         let (found, mesh, contents) = (self.rig.as_ref()?, self.contents.mesh.as_ref()?, &self.contents);
         let skeleton = contents.skeleton.as_ref();
         let page = InspectPage {
@@ -30,12 +29,7 @@ impl Looked {
             joints: skeleton.zip(found.anatomy.as_ref()).map(joints).unwrap_or_default(),
             warnings: contents.warnings.iter().map(|w| format!("{}: {}", w.count, w.flaw)).collect(),
             unit: unit_of(&contents.space),
-            provenance: Provenance {
-                program: crate::PROGRAM.into(),
-                date: None,
-                command,
-                files: file_stamps(std::slice::from_ref(&self.note)),
-            },
+            provenance: Provenance { program: crate::PROGRAM.into(), date: None, command, files },
         };
         Some(page.page())
     }

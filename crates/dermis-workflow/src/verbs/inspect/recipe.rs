@@ -2,7 +2,8 @@
 
 use crate::error::Error;
 use crate::output::Output;
-use crate::recipe::{Existing, Input, Watch, keep, reserve_page, step, write_page};
+use crate::recipe::{Existing, Input, Provenance, Watch, keep, reserve_page, step};
+use crate::shown::file_stamps;
 use crate::verbs::inspect::{lines, look};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,12 +15,15 @@ use std::path::{Path, PathBuf};
 pub struct InspectRecipe {
     /// The files, or folders of OBJ files.
     pub files: Vec<Input>,
-    /// Where the page of the rig goes, of a look into one file: a file (.html), or a folder for report.html.
+    /// Where the page of the rig goes, of a look into one file (.html).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<PathBuf>,
     /// What happens to a page that is there already.
     #[serde(default)]
     pub existing: Existing,
+    /// What the page says of the places of its files.
+    #[serde(default, skip_serializing_if = "Provenance::is_relative")]
+    pub provenance: Provenance,
     /// What the page calls the command that made it.
     #[serde(skip)]
     pub command: Option<String>,
@@ -53,12 +57,14 @@ impl InspectRecipe {
             let looked = step(watch, "inspect", |_| look(&input.file.path))?;
             input.check(std::slice::from_ref(&looked.note))?;
             if let Some(out) = &page {
-                let drawn = looked.page(self.command.clone()).ok_or_else(|| {
+                let note = std::slice::from_ref(&looked.note);
+                let files = file_stamps(note, self.provenance, self.report.as_deref());
+                let drawn = looked.page(self.command.clone(), files).ok_or_else(|| {
                     let what = "there is no mesh to show";
                     Error::lacks(&input.file.path, what, "name a rig, a bundle with its rig, or a model")
                 })?;
                 let html = drawn.to_html();
-                write_page(out, &html)?;
+                out.write(html.as_bytes())?;
                 written = Some(out.path().to_path_buf());
             }
             Ok(Inspected(looked.value))

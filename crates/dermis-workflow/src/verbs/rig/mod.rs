@@ -7,7 +7,9 @@ use crate::FileError;
 use crate::error::Error;
 use crate::load::{FileNote, LoadedRig, load_rig, note, read_bytes, read_contents};
 use crate::output::{ending, reserve_file};
-use crate::recipe::{ExerciseOutcome, ExerciseRecipe, Existing, Input, RigMotion, Watch, keep, seen, step};
+use crate::recipe::{
+    ExerciseOutcome, ExerciseRecipe, Existing, Input, RigMotion, Watch, keep, reserve_page, seen, step,
+};
 use crate::verbs::weights::{check_ending, write_rig};
 use dermis_autorig::{AutoRig, AutoRigSettings, Convention, Template, autorig};
 use dermis_io::{Contents, Space, UpAxis};
@@ -180,7 +182,8 @@ impl RigRecipe {
         let out = reserve_file(&self.out, self.existing)?;
         let reserved =
             |path: &Option<PathBuf>| path.as_deref().map(|path| reserve_file(path, self.existing)).transpose();
-        let (joints_out, report_out) = (reserved(&self.write_joints)?, reserved(&self.report)?);
+        let joints_out = reserved(&self.write_joints)?;
+        let report_out = self.report.as_deref().map(|path| reserve_page(path, self.existing)).transpose()?;
         let built_in = Template::named(&self.template.file.path.to_string_lossy());
         let template_file = built_in.is_none().then_some(&self.template);
         let inputs: Vec<&Input> = [&self.mesh].into_iter().chain(&self.joints).chain(template_file).collect();

@@ -64,7 +64,6 @@ pub fn page(outcome: &RigOutcome, rig: &Rig, moved: &RigMotion) -> Result<String
         }),
         refusal: moved.refusal.as_deref(),
         unit: unit_of(&outcome.space),
-        file: outcome.written.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
     };
     Ok(page.to_html())
 }

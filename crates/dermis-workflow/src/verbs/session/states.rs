@@ -165,7 +165,13 @@ impl Session {
             read: ReadOptions { trust_order: true, ..ReadOptions::default() },
             // Sculpts left out say next to nothing of the skin elsewhere; checks do.
             folds: 0,
-            outputs: FitOutputs { model: Some(path.clone()), existing: Existing::Replace, ..FitOutputs::default() },
+            // The model may leave the folder of the session; its recipe is run in it.
+            outputs: FitOutputs {
+                model: Some(path.clone()),
+                existing: Existing::Replace,
+                root: Some(self.folder.clone()),
+                ..FitOutputs::default()
+            },
             ..FitRecipe::new(rig, FitExamples::Held(inputs), method.clone())
         };
         let FitDone::Model(outcome) = recipe.run(&WithoutFiles(watch))? else {

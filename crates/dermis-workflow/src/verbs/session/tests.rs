@@ -197,10 +197,13 @@ fn eight_steps_back_and_forward_to_the_bit() {
     assert!(desk.model() == models[7]);
     // The model knows what it is made of, and is made again from that.
     let (model, _) = load_model(&desk.session().model_path(8)).unwrap();
+    let folder = desk.path("hero.session");
     let recipe = FitRecipe::of_model(&model, Path::new("")).unwrap();
+    assert_eq!(recipe.rig.file.path.parent(), Some(Path::new("rig")), "paths are those in the session's folder");
+    let recipe = recipe.found_from(&folder).unwrap();
     assert_eq!(recipe.examples.inputs().len(), 8);
     let out = desk.path("again.dermis");
-    let outputs = crate::recipe::FitOutputs { model: Some(out.clone()), ..Default::default() };
+    let outputs = crate::recipe::FitOutputs { model: Some(out.clone()), root: Some(folder), ..Default::default() };
     FitRecipe { outputs, ..recipe }.run(&Silent).unwrap();
     assert!(std::fs::read(out).unwrap() == models[7]);
 }

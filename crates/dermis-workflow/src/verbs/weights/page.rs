@@ -71,7 +71,6 @@ pub fn page(outcome: &WeightsOutcome) -> Result<String, Error> {
         glb,
         frames,
         unit,
-        file: outcome.written.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
     };
     Ok(page.to_html())
 }

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::joint_limits::{LimitsFile, parse};
 use crate::load::{FileNote, LoadedRig, ReadOptions, load_examples, note, read_bytes};
 use crate::output::{Output, ending, reserve_file};
-use crate::recipe::{Existing, Input, Watch, keep, reserve_page, seen, sources, step, within, write_page};
+use crate::recipe::{Existing, Input, Watch, keep, reserve_page, seen, sources, step, within};
 use crate::verbs::weights::held_scans::HeldOutScans;
 use crate::verbs::weights::scan_poses::{self, Round, Rounds, ScanPoses};
 use crate::verbs::weights::scans::{hold_poses, load_poses, load_scans, load_surfaces};
@@ -142,7 +142,7 @@ pub struct ScanOptions {
     /// Scans that the fit does not see: their poses are found with the weights that come out.
     #[serde(default)]
     pub hold_out: Vec<Input>,
-    /// Where a page with a picture of every scan goes: a file (.html), or a folder for report.html.
+    /// Where a page with a picture of every scan goes (.html).
     #[serde(default)]
     pub report: Option<PathBuf>,
     /// Weights the fit begins with.
@@ -372,7 +372,7 @@ impl WeightsRecipe {
             WeightsOutcome { weights, found, checked, templates, bytes, left_out, written, report_written, rig };
         if let Some(report) = &report {
             let html = step(watch, "write page", |_| super::page::page(&outcome))?;
-            write_page(report, &html)?;
+            report.write(html.as_bytes())?;
         }
         Ok(outcome)
     }
