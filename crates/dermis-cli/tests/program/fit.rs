@@ -603,7 +603,7 @@ fn weights_are_fitted_stored_and_exported() {
     let exact = fit("--set influences=2");
     assert!(exact["settings"]["bits"] == "not rounded" && exact["report"]["bits"].is_null(), "{exact}");
     let told = desk.good("fit a.npz --examples a.npz --method lbs --folds 0 --set bits=16 -o w.dermis");
-    assert!(told.contains("bits 16"), "{told}");
+    assert!(told.out.contains("bits 16"), "{}", told.out);
     assert!(
         number(&fit("--set influences=1"), "report.fitted.rms")
             > number(&fit("--set influences=2"), "report.fitted.rms")
