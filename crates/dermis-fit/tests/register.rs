@@ -133,6 +133,20 @@ fn doubt_of_the_weights_keeps_bone_heat_from_turning_joints() {
     assert!(doubtful < 0.95 * trusting, "{doubtful} {trusting}");
 }
 
+#[test]
+fn debug_doubt() {
+    let arm = flat(30, 14);
+    let heat = heat(&arm);
+    for seed in 1..9 {
+        let (scans, truth) = scans(6, seed);
+        let [trusting, doubtful] = [0.0, 0.5].map(|doubt| {
+            let settings = RegisterSettings { doubt, ..RegisterSettings::default() };
+            apart(&arm, &found_by(&arm.rig, &heat, &scans, &settings), &truth)
+        });
+        eprintln!("DOUBT {seed} {trusting:?} {doubtful:?}");
+    }
+}
+
 /// A forearm in a hole of the scan lies best on the scan of the upper arm. A search that begins there leaves it, and the forearm goes to rest.
 #[test]
 fn a_limb_in_a_hole_is_not_folded_onto_another() {

@@ -313,30 +313,3 @@ fn poses_of_scans_do_not_depend_on_where_they_stand() {
         }
     }
 }
-
-#[test]
-fn debug_scans() {
-    let puppet = Puppet::new();
-    let scans = scans(&puppet);
-    let by = Other::some(1)[0];
-    let moved: Vec<Scan> = scans
-        .iter()
-        .map(|s| Scan { transforms: by.pose(&s.transforms), positions: by.points(&s.positions), ..s.clone() })
-        .collect();
-    let heat = |skeleton: &Skeleton, mesh: &Mesh| heat_weights(mesh, &bone_segments(skeleton, |_| false), &HeatSettings::default(), &silent).unwrap().0;
-    let (m2, s2) = (by.mesh(&puppet.mesh), by.skeleton(&puppet.skeleton));
-    let (a, b) = (heat(&puppet.skeleton, &puppet.mesh), heat(&s2, &m2));
-    eprintln!("heat {:e}", largest_difference(&a, &b));
-    for n in 1..=scans.len() {
-        for rounds in [1, 2, 3, 6] {
-            let settings = ScanSettings { rounds, ..ScanSettings::default() };
-            let (x, r) = fit_scans(&puppet.mesh, &puppet.skeleton, &a, &scans[..n], &settings, &silent).unwrap();
-            let (y, q) = fit_scans(&m2, &s2, &b, &moved[..n], &settings, &silent).unwrap();
-            let worst = (0..x.vertices()).max_by(|&u, &v| {
-                let d = |v: usize| (0..5).map(|k| (x.value(v, BoneIndex::new(k)) - y.value(v, BoneIndex::new(k))).abs()).fold(0.0, f64::max);
-                d(u).total_cmp(&d(v))
-            }).unwrap();
-            eprintln!("{n} scans {rounds} rounds {:e} at {worst} {:?} {:?} {:?} {:?} {:?} {:?}", largest_difference(&x, &y), puppet.mesh.positions[worst], x.of(worst), y.of(worst), r.scans == q.scans, r.scans.last(), q.scans.last());
-        }
-    }
-}
