@@ -4,8 +4,8 @@
 
 use dermis_deform::baked::{CoefficientPrecision, Normals};
 use dermis_deform::{Base, Correction, Deformer, MeshNormals, Scratch};
-use dermis_rig::{BoneIndex, BoneTransforms, Influences, Skeleton, WorldPose};
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Skeleton, WorldPose};
 use dermis_solve::simd;
 use dermis_testkit::conformance::{Case, Path, Skins, Suite, Wanted};
 use dermis_testkit::{Random, Tree, models, tree};
@@ -240,7 +240,8 @@ fn stored_rows(vertices: usize, bones: usize, seed: u64) -> Vec<Vec<(BoneIndex, 
             let count = 1 + v % 11;
             let mut of: Vec<usize> = random.order(bones)[..count].to_vec();
             of.sort_unstable();
-            let raw: Vec<f64> = of.iter().map(|_| if random.below(9) == 0 { 1e-9 } else { random.between(0.01, 1.0) }).collect();
+            let raw: Vec<f64> =
+                of.iter().map(|_| if random.below(9) == 0 { 1e-9 } else { random.between(0.01, 1.0) }).collect();
             let sum: f64 = raw.iter().sum();
             let stored = |w: f64| match v % 3 {
                 0 => f64::from((w / sum) as f32),
@@ -283,7 +284,9 @@ fn at_the_bind_pose_linear_blending_is_the_rest_mesh_to_the_last_bit() {
         assert_eq!(pose, BoneTransforms::identity(40));
         for bones in [40, 70_000] {
             let rows = stored_rows(vertices, 40, 3);
-            let spread = |row: Vec<(BoneIndex, f64)>| row.into_iter().map(|(b, w)| (BoneIndex::new(b.get() * (bones / 40)), w)).collect();
+            let spread = |row: Vec<(BoneIndex, f64)>| {
+                row.into_iter().map(|(b, w)| (BoneIndex::new(b.get() * (bones / 40)), w)).collect()
+            };
             let weights = Influences::from_rows(rows.into_iter().map(spread)).unwrap();
             let mut deformer = Deformer::new(rest.clone(), Base::Lbs(weights), None).unwrap();
             let identity = BoneTransforms::identity(bones);

@@ -286,7 +286,8 @@ fn an_open_piece_follows_the_nearest_bone_whichever_way_it_bends() {
         DVec3::new(0.25 * cos, 0.5 + 0.6 * u, 0.25 * sin)
     };
     for turned in [false, true] {
-        let mut pieces: Vec<(String, Mesh)> = vec![("card".into(), piece(card, turned)), ("bracer".into(), piece(bracer, turned))];
+        let mut pieces: Vec<(String, Mesh)> =
+            vec![("card".into(), piece(card, turned)), ("bracer".into(), piece(bracer, turned))];
         for (bend, wave) in [(0.0, 0.0), (3.0, 0.0), (-3.0, 0.0), (3.0, 0.03), (-3.0, 0.03), (0.0, 0.03)] {
             pieces.push((format!("plate {bend} {wave}"), piece(plate(bend, wave), turned)));
         }

@@ -1,7 +1,8 @@
 //! Sequences in which vertices leave the character for some frames: what is set aside, and that nothing else changes.
 
 use dermis_fit::decompose::{
-    Bandwidth, BoneKind, ClusteringSettings, DecomposeSettings, Decomposition, Sequence, Stopped, Task, cluster, decompose,
+    Bandwidth, BoneKind, ClusteringSettings, DecomposeSettings, Decomposition, Sequence, Stopped, Task, cluster,
+    decompose,
 };
 use dermis_fit::silent;
 use dermis_rig::glam::{DAffine3, DVec3};
@@ -42,7 +43,9 @@ impl Limb {
         let transforms: Vec<BoneTransforms> = (0..frames)
             .map(|s| {
                 let turn = |v: DVec3, about: DVec3| {
-                    DAffine3::from_translation(about) * DAffine3::from_quat(from_rotation_vector(v)) * DAffine3::from_translation(-about)
+                    DAffine3::from_translation(about)
+                        * DAffine3::from_quat(from_rotation_vector(v))
+                        * DAffine3::from_translation(-about)
                 };
                 let whole = turn(DVec3::new(0.0, 0.1 * s as f64, 0.02), DVec3::ZERO);
                 let bend = DVec3::new(0.3 * (s as f64).sin(), 0.0, 0.12 * s as f64 - 0.4);

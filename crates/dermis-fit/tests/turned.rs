@@ -2,7 +2,8 @@
 //! a symmetric shape.
 
 use dermis_fit::decompose::{
-    Bandwidth, BoneKind, ClusteringSettings, DecomposeSettings, Decomposition, Sequence, Task, cluster, decompose, hierarchy,
+    Bandwidth, BoneKind, ClusteringSettings, DecomposeSettings, Decomposition, Sequence, Task, cluster, decompose,
+    hierarchy,
 };
 use dermis_fit::register::{JointRanges, Known, RegisterSettings, ScanSurface, register};
 use dermis_fit::scans::{Scan, ScanSettings, TemplateSettings, fit_scans, fit_templates};
@@ -48,8 +49,12 @@ impl Other {
             let turned = self.motion.matrix3 * b.matrix3;
             DAffine3 { matrix3: turned, translation: self.point(b.translation) }
         });
-        Skeleton::new(skeleton.names().iter().cloned().collect(), skeleton.parents().iter().copied().collect(), bind.collect())
-            .unwrap()
+        Skeleton::new(
+            skeleton.names().iter().cloned().collect(),
+            skeleton.parents().iter().copied().collect(),
+            bind.collect(),
+        )
+        .unwrap()
     }
     fn mesh(&self, mesh: &Mesh) -> Mesh {
         Mesh { positions: self.points(&mesh.positions), ..mesh.clone() }
@@ -120,7 +125,9 @@ impl Puppet {
     fn poses(&self, count: usize) -> Vec<BoneTransforms> {
         let about = |p: [f64; 2], turn: DVec3| {
             let p = DVec3::new(p[0], p[1], 0.0);
-            DAffine3::from_translation(p) * DAffine3::from_quat(from_rotation_vector(turn)) * DAffine3::from_translation(-p)
+            DAffine3::from_translation(p)
+                * DAffine3::from_quat(from_rotation_vector(turn))
+                * DAffine3::from_translation(-p)
         };
         (0..count)
             .map(|s| {
@@ -155,14 +162,17 @@ fn same(own: (&[DVec3], &Decomposition), other: (&[DVec3], &Decomposition), by: 
     for (a, b) in own.transforms.iter().zip(&other.transforms) {
         for (a, b) in a.iter().zip(b.iter()) {
             // Where the bone takes the points of the mesh.
-            let far = rest.iter().zip(other_rest).step_by(7).map(|(p, q)| {
-                by.point(a.transform_point3(*p)).distance(b.transform_point3(*q)) / by.scale
-            });
+            let far = rest
+                .iter()
+                .zip(other_rest)
+                .step_by(7)
+                .map(|(p, q)| by.point(a.transform_point3(*p)).distance(b.transform_point3(*q)) / by.scale);
             let far = far.fold(0.0, f64::max);
             assert!(far < most, "{what}: a bone is {far} apart");
         }
     }
-    let trees = [(rest, own), (other_rest, other)].map(|(rest, found)| hierarchy(rest, &found.weights, &found.transforms).unwrap());
+    let trees = [(rest, own), (other_rest, other)]
+        .map(|(rest, found)| hierarchy(rest, &found.weights, &found.transforms).unwrap());
     assert_eq!(trees[0].order, trees[1].order, "{what}");
     assert_eq!(trees[0].parents, trees[1].parents, "{what}");
 }
@@ -274,7 +284,8 @@ fn weights_from_scans_do_not_depend_on_where_the_scans_stand() {
         assert!(apart < 1e-6, "{round}: {apart}");
         for (a, b) in templates.iter().zip(&on_scans) {
             assert_eq!(a.seen, b.seen);
-            let far = a.example.positions.iter().zip(&b.example.positions).map(|(p, q)| by.point(*p).distance(*q) / by.scale);
+            let far =
+                a.example.positions.iter().zip(&b.example.positions).map(|(p, q)| by.point(*p).distance(*q) / by.scale);
             assert!(far.fold(0.0, f64::max) < 1e-6, "{round}");
         }
     }
@@ -290,7 +301,12 @@ fn poses_of_scans_do_not_depend_on_where_they_stand() {
         .map(|pose| {
             let mut positions = vec![DVec3::ZERO; arm.rig.mesh().positions.len()];
             dermis_deform::lbs(&arm.rig.mesh().positions, arm.weights(), &arm.transforms(pose), &mut positions);
-            ScanSurface { label: "scan".into(), positions, triangles: arm.rig.mesh().triangles.clone(), known: Known::Nothing }
+            ScanSurface {
+                label: "scan".into(),
+                positions,
+                triangles: arm.rig.mesh().triangles.clone(),
+                known: Known::Nothing,
+            }
         })
         .collect();
     let run = |mesh: &Mesh, skeleton: &Skeleton, scans: &[ScanSurface]| {

@@ -139,7 +139,9 @@ mod tests {
         vec![
             grid(DVec3::new(3.0, 2.0, 1.0)),
             grid(DVec3::ONE),
-            (0..5).flat_map(|k| ring((1.0 - 0.25 * f64::from(k - 2).powi(2)).max(0.0).sqrt(), 0.5 * f64::from(k - 2))).collect(),
+            (0..5)
+                .flat_map(|k| ring((1.0 - 0.25 * f64::from(k - 2).powi(2)).max(0.0).sqrt(), 0.5 * f64::from(k - 2)))
+                .collect(),
             ring(1.0, 0.0).collect(),
             (0..6).flat_map(|k| ring(0.3, f64::from(k))).collect(),
             (0..4).map(|k| DVec3::X * f64::from(k)).collect(),

@@ -148,7 +148,8 @@ impl<'a> Mended<'a> {
     /// What was set aside, by frame and then by vertex.
     pub fn outliers(&self) -> Vec<Outlier> {
         let all = self.outliers.iter().flat_map(|(frame, of_frame)| of_frame.iter().map(|v| (*frame, *v as usize)));
-        let away = |(frame, vertex): (usize, usize)| self.own[&frame][vertex].distance(self.sequence.frames[frame][vertex]);
+        let away =
+            |(frame, vertex): (usize, usize)| self.own[&frame][vertex].distance(self.sequence.frames[frame][vertex]);
         all.map(|(frame, vertex)| Outlier { frame, vertex, distance: away((frame, vertex)) }).collect()
     }
 }

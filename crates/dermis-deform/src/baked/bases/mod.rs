@@ -218,9 +218,7 @@ impl BakedBase {
         match self {
             Self::Rigid(bones) => transform((bones[v] as usize).min(scratch.table.len() - 1), rest),
             Self::Lbs(weights) => Columns::blended(&scratch.table, weights.of_vertex(v)).apply::<Apart>(rest),
-            Self::Dqs(weights, _) => {
-                blend_quaternions(weights, v, &scratch.dqs, (&scratch.table, scratch.shift), rest)
-            }
+            Self::Dqs(weights, _) => blend_quaternions(weights, v, &scratch.dqs, (&scratch.table, scratch.shift), rest),
             Self::DirectDeltaMush(mush) => mush.at(v, rest, (&scratch.table, scratch.shift)),
             Self::AnimationSpace { bones, a } => {
                 let terms = bones.of(v).iter().zip(&a[bones.range(v)]);

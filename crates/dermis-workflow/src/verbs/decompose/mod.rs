@@ -319,7 +319,8 @@ pub fn solve(
             let mended = without_outliers(&sequence, &report.outliers, &weights, &transforms);
             let given = frames.iter().enumerate();
             let frames: Vec<_> = given.map(|(at, frame)| mended.get(&at).map_or(*frame, Vec::as_slice)).collect();
-            transforms = rotation_only(&Sequence { frames: &frames, ..sequence }, &weights, &transforms, &made, progress)?;
+            transforms =
+                rotation_only(&Sequence { frames: &frames, ..sequence }, &weights, &transforms, &made, progress)?;
         }
         tree = Some(made);
         given = None;
