@@ -109,8 +109,10 @@ fn planted_angles_are_found_with_bone_heat_and_with_the_true_weights() {
     let (scans, truth) = scans(12, 3);
     let (mean, most) = apart(&arm, &found(&arm.rig, &heat(&arm), &scans), &truth);
     assert!(mean < 2.5 && most < 10.0, "{mean} {most}");
+    eprintln!("HEAT {mean}");
     let registered = found(&arm.rig, arm.weights(), &scans);
     let (mean, most) = apart(&arm, &registered, &truth);
+    eprintln!("TRUE {mean}");
     assert!(mean < 0.5 && most < 2.5, "{mean} {most}");
     for one in &registered {
         let pose = pose(one);

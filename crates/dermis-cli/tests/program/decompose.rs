@@ -293,6 +293,54 @@ fn meshes_with_flaws_are_decomposed() {
     }
 }
 
+/// Vertices that are thrown away for some frames are named, with their frames, and the others are as exact as without them.
+#[test]
+fn vertices_that_fly_off_are_set_aside_and_named() {
+    let (desk, tube) = (Desk::new(), Tube::new(11, 12, 0.0, Flesh::Weights));
+    let mut frames = tube.skins.clone();
+    frames[3][21] += DVec3::new(0.0, 5.0, 0.0);
+    frames[7][21] += DVec3::new(2.0, 0.0, -1.0);
+    frames[0][40] -= DVec3::Z * 3.0;
+    desk.put("s.npz", bundle(&tube.mesh, &frames));
+    let run = desk.good("decompose s.npz --bones 3 -o o.npz");
+    for said in ["3 positions; errors leave them out", "vertex 21 (2 of 12 frames: f3, f7; 5", "vertex 40 (frame f0; 3"]
+    {
+        assert!(run.out.contains(said), "{said}: {}", run.out);
+    }
+    let value = desk.json("decompose s.npz --bones 3 -o o.npz --force --json");
+    let named: Vec<(&str, f64)> = value["set_aside"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["frame"].as_str().unwrap(), number(one, "vertex")))
+        .collect();
+    assert_eq!(named, [("f0", 40.0), ("f3", 21.0), ("f7", 21.0)]);
+    assert!((number(&value["set_aside"][1], "distance") - 5.0).abs() < 1e-5, "{value}");
+    assert!(number(&value, "error.max") < 1e-5 * tube.diagonal(), "{value}");
+    // The bones show the sequence as it was, and the file the frames as they are.
+    let made = npz::read(&desk.bytes("o.npz"), "o").unwrap();
+    let (skeleton, weights) = (made.skeleton.unwrap(), made.weights.unwrap());
+    for (record, skin) in made.records.iter().zip(&tube.skins) {
+        let m = skeleton.bone_transforms(record.pose.as_ref().unwrap());
+        for (v, (p, x)) in tube.mesh.positions.iter().zip(skin).enumerate() {
+            let posed: DVec3 = weights.of(v).iter().map(|&(b, w)| w * m[b].transform_point3(*p)).sum();
+            assert!(posed.distance(*x) < 1e-5 * tube.diagonal(), "{}, vertex {v}", record.label);
+        }
+    }
+    let kept = made.records[3].positions.as_ref().unwrap()[21];
+    assert!(kept.distance(frames[3][21]) < 1e-6, "{kept}");
+    // Two clips: frames behind the names of their clips.
+    desk.put("t.npz", tube.sequence());
+    let value = desk.json("decompose t.npz s.npz --bones 3 -o o.npz --force --json");
+    assert_eq!(value["set_aside"][0]["frame"], "s f0");
+    let value = desk.json("decompose t.npz --bones 3 -o o.npz --force --json");
+    assert!(value["set_aside"].as_array().unwrap().is_empty());
+    // A fit that is bad is not called exact, however far the vertex flew.
+    let value = desk.json("decompose s.npz --bones 2 -o o.npz --force --json");
+    assert!(number(&value, "error.max") > 1e-3 * tube.diagonal());
+    assert!(!value["stopped_because"].as_str().unwrap().contains("exact"), "{value}");
+}
+
 /// Two sheets that touch: their vertices stand in one place at rest and part later. A file whose weights agree there cannot
 /// tell them apart, but it keeps their order.
 #[test]

@@ -93,11 +93,8 @@ impl<'b, 'a> Search<'b, 'a> {
         let starts = [start, centred];
         let candidates = starts.iter().map(|start| self.coarse.descend(start, 25, 0.15, &self.coarse.large));
         let best = candidates.min_by(|a, b| coarse::by(a).total_cmp(&coarse::by(b))).expect("there are two starts");
-        eprintln!("DBG start {:e} {:?}", best.cost, best.state.turn);
         let best = self.coarse.search_limbs(best);
-        eprintln!("DBG limbs {:e} {:?}", best.cost, best.state.turn);
         let mut found = self.finished(&best.state, began);
-        eprintln!("DBG fine {:e} {:e} {:?}", found.fitted.cost, found.cost, found.fitted.state.turn);
         if near.is_none() || found.fitted.of_scan < self.settings.good {
             self.turned(&mut found);
         }
@@ -124,7 +121,6 @@ impl<'b, 'a> Search<'b, 'a> {
             .collect();
         tried.sort_by(|a, b| coarse::by(a).total_cmp(&coarse::by(b)));
         for one in tried.into_iter().take(2) {
-            eprintln!("DBG turned {:e}", one.cost);
             self.better(self.finished(&one.state, Began::Turned), found);
         }
     }
