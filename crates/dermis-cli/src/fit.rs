@@ -142,7 +142,7 @@ impl FitArgs {
 pub const MORE: &str = "\
 dermis help fit METHOD: the settings of a method, which --set takes
 dermis help fit all: every option, also --stream, --accumulate and --merge for examples that are not held, --base-cache and --stack \
-for other bases, --match-tolerance
+for other bases, --provenance, --match-tolerance
 ";
 
 /// The help of a topic: the settings of a method, or all options.

@@ -219,6 +219,7 @@ fn command() -> clap::Command {
             fit::with_recipe_alone(fit)
                 .mut_arg("match_tolerance", |arg| arg.hide(true))
                 .mut_arg("trust_order", |arg| arg.hide(true))
+                .mut_arg("provenance", |arg| arg.hide(true))
                 .after_help(format!("{}\n{EXIT_CODES}", fit::MORE))
         })
         .mut_subcommand("weights", weights::with_defaults)

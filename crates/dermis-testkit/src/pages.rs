@@ -82,8 +82,8 @@ pub fn with_script(html: &str, at: Place, script: &str) -> String {
     }
 }
 
-/// Opens a page in Chromium, by `tools/screenshot.sh`, and returns what the console says but for the notes of our own scripts: what its
-/// policy forbids, and errors of its scripts.
+/// Opens a page in Chromium, by `tools/screenshot.sh`, and returns what the console says but for the notes of our own scripts and of
+/// graphics drivers: what its policy forbids, and errors of its scripts.
 ///
 /// # Panics
 /// If there is no Chromium, or if it cannot open the page.
@@ -94,7 +94,8 @@ pub fn complaints(page: &Path) -> Vec<String> {
     assert!(run.status.success(), "{}: {}", page.display(), String::from_utf8_lossy(&run.stderr));
     let said = std::fs::read_to_string(&log).expect("what the console says");
     let _ = std::fs::remove_file(&log);
-    said.lines().filter(|line| !line.contains("\"dermis: ")).map(String::from).collect()
+    let is_note = |line: &str| line.contains("\"dermis: ") || line.contains("GL Driver Message");
+    said.lines().filter(|line| !is_note(line)).map(String::from).collect()
 }
 
 /// Where a script stands among those of a page.

@@ -17,6 +17,11 @@ fn the_figures_of_pose_space_are_a_page_with_its_numbers() {
     desk.bad("figures pose-space --out figures", &["\"figures\" exists already", "--force"]);
     desk.good("figures pose-space --out figures --force");
     desk.bad("figures pose-space --out no/where", &["no/where"]);
+    for line in ["figures pose-space --out x.html", "demo --out x.html", "session new x.npz --out x.html"] {
+        let run = desk.run(line);
+        assert!(run.code == 2 && !crate::exists(&desk.path("x.html")), "{line}: {}", run.err);
+    }
+    desk.bad("figures pose-space --out x.html", &["\"x.html\"", "several files", "leave .html out"]);
 }
 
 /// A character of the user's takes the place of the bundled body; no page claims what its numbers contradict.

@@ -434,6 +434,7 @@ fn the_help_of_fit_is_short_and_leads_to_the_rest() {
         "--stack",
         "--match-tolerance",
         "--trust-order",
+        "--provenance",
     ] {
         assert!(all.contains(&format!("      {hidden}")), "{hidden}");
     }

@@ -120,12 +120,12 @@ fn what_is_not_validated_cannot_pass() {
 fn a_recipe_carries_the_demand() {
     let desk = desk();
     let recipe = json!({ "eval": { "model": { "file": "m.dermis" }, "score": {
-        "examples": [{ "file": "b.npz" }], "pass": "0.000001 mm in 99 %", "report": "r" } } });
+        "examples": [{ "file": "b.npz" }], "pass": "0.000001 mm in 99 %", "report": "r.html" } } });
     desk.put("check.json", recipe.to_string());
     let run = desk.run("run check.json");
     assert_eq!(run.code, 1, "{}", run.err);
     assert!(run.out.contains("Failed: ") && run.out.contains("at most 0.000001 mm; 99 % were asked."), "{}", run.out);
-    assert!(String::from_utf8(desk.bytes("r/report.html")).unwrap().contains("99 % were asked."));
+    assert!(String::from_utf8(desk.bytes("r.html")).unwrap().contains("99 % were asked."));
     desk.put("check.json", recipe.to_string().replace("0.000001 mm", "a hair"));
     desk.bad("run check.json", &["no demand such as"]);
 }

@@ -162,7 +162,7 @@ fn what_a_recipe_does_not_know_is_refused() {
     desk.put("r.json", "{");
     desk.bad("fit --recipe r.json -o b.dermis", &["\"r.json\"", "no recipe"]);
     desk.bad("fit --recipe none.json -o b.dermis", &["none.json"]);
-    desk.bad("fit --recipe a.dermis -o b.dermis", &["a.dermis", "no recipe"]);
+    desk.bad("fit --recipe train.npz -o b.dermis", &["train.npz", "no recipe"]);
     assert!(!desk.path("b.dermis").exists());
 }
 

@@ -126,11 +126,12 @@ fn outcomes_of_eval_go_with_those_of_fit() {
 #[test]
 fn a_recipe_runs_it() {
     let desk = desk();
-    let recipe = json!({ "report": { "first": { "file": "a.json" }, "second": { "file": "b.json" }, "out": "r" } });
+    let recipe =
+        json!({ "report": { "first": { "file": "a.json" }, "second": { "file": "b.json" }, "out": "r.html" } });
     desk.put("report-recipe.json", recipe.to_string());
     let value = desk.json("run report-recipe.json --json");
     assert_eq!(value["second"]["name"], "b");
-    assert!(exists(&desk.path("r/report.html")));
+    assert!(exists(&desk.path("r.html")));
 }
 
 #[test]

@@ -9,9 +9,10 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const VERBS: [&str; 23] = [
+const VERBS: [&str; 24] = [
     "demo",
     "inspect",
+    "view",
     "fit",
     "recipe",
     "run",
@@ -114,6 +115,7 @@ fn the_keys_of_every_verb_s_json_are_stored() {
         "retarget test.npz train.npz -o moved.npz --json",
         "rig BODY -o rigged.glb --write-joints joints.json --report rig.html --write-exercise rigged.npz --json",
         "inspect train.npz joint.dermis --json",
+        "view train.npz -o view.html --json",
         "export shapes joint.dermis --motion test.npz -o walk.glb --json",
         "export drivers joint.dermis --motion test.npz --table joint.json -o driven.glb --json",
         "export drivers psd.dermis --table psd.json -o psd.glb --json",

@@ -102,7 +102,7 @@ fn names_of_files_forge_no_line() {
         &["fit", &nowhere, "--examples", "a.npz", "-o", "x.dermis"],
         &["convert", "a.npz", "-o", &format!("out{NASTY}.glb")],
         &["convert", &format!("a.npz#{NASTY}"), "-o", "x.glb"],
-        &["view", &name, "-o", "v.html"],
+        &["view", &nowhere, "-o", "v.html"],
         // What the command line itself refuses, which quotes its words.
         &["inspect", &format!("--{NASTY}")],
         &[NASTY],

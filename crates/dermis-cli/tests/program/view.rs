@@ -137,6 +137,7 @@ fn a_page_that_nobody_named_is_temporary() {
             std::fs::read_to_string(tools.join("opened.txt")).ok().filter(|text| text.ends_with('\n'))
         });
         assert_eq!(opened.unwrap().trim_end(), told);
+        std::fs::remove_dir_all(&tools).unwrap();
         // No program opens pages: that is said, and the page is there.
         let (code, out, err) = run(&["--json"], Some("/nowhere"));
         let told: Value = serde_json::from_str(&out).unwrap();

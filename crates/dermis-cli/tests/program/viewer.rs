@@ -1,7 +1,7 @@
 //! `export shapes --driven` and `export viewer`: one file that drives itself, and a page to send.
 
 use crate::tube::{Flesh, Tube};
-use crate::{Desk, number};
+use crate::{Desk, exists, number};
 use dermis_workflow::io::npz::{StoredFloat, write};
 use dermis_workflow::io::to_bytes;
 use serde_json::Value;
@@ -166,6 +166,14 @@ fn a_viewer_is_a_folder_and_the_same_every_time() {
     assert!(desk.bytes("driven.glb") == desk.bytes("view/j.glb"));
     desk.good("export viewer j.dermis --no-normals -o bare");
     assert!(desk.bytes("bare/j.glb").len() < desk.bytes("view/j.glb").len());
+    // A name that ends in .html is the page alone.
+    let alone = desk.json("export viewer j.dermis --motion test.npz -o alone.html --json");
+    let page = String::from_utf8(desk.bytes("alone.html")).unwrap();
+    assert_eq!(alone["page"], serde_json::json!({"path": "alone.html", "bytes": page.len()}));
+    assert!(!exists(&desk.path("j.glb")) && !page.contains("j.glb") && page.contains("This page alone is enough"));
+    let said = desk.good("export viewer j.dermis --motion test.npz -o alone.html --force").out;
+    assert_eq!(said.matches("written: ").count(), 1, "{said}");
+    desk.bad("export viewer j.dermis -o alone.html", &["alone.html", "--force"]);
     let recipe = serde_json::json!({"export": {"model": {"file": "j.dermis"}, "form": {"viewer": {"motion": {"file": "test.npz"}}},
         "out": "third"}});
     desk.put("r.json", recipe.to_string());

@@ -22,7 +22,7 @@ pub(super) fn holds(source: &Source, rig_space: &Space, options: &ReadOptions) -
     Ok((has_skin, has_pose))
 }
 
-/// A set for every file, called as the user named it. A file with skins is examples, together with the motion before it if it
+/// A set for every file, called as its file. A file with skins is examples, together with the motion before it if it
 /// has no poses of its own; any other file is a motion.
 ///
 /// # Errors
@@ -39,7 +39,7 @@ pub fn load_pose_sets(
     while at < sources.len() {
         let skins_follow = !held[at].0 && held.get(at + 1) == Some(&(true, false));
         let files = &sources[at..=at + usize::from(skins_follow)];
-        let names: Vec<String> = files.iter().map(Source::to_string).collect();
+        let names: Vec<String> = files.iter().map(Source::called).collect();
         let set = if skins_follow || held[at].0 {
             let (examples, read) = load_examples(rig, rig_space, files, options, role)?;
             notes.extend(read);

@@ -1,6 +1,7 @@
 //! Files as the user names them.
 
 use crate::error::FileError;
+use crate::provenance::name_of;
 use dermis_io::Contents;
 pub use dermis_rig::pattern::matches;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,12 @@ impl Source {
             Some((path, part)) if !Path::new(text).exists() => Self { path: path.into(), part: Some(part.into()) },
             _ => Self { path: text.into(), part: None },
         }
+    }
+
+    /// What it is called in reports: the name of the file, and its part.
+    pub fn called(&self) -> String {
+        let name = name_of(&self.path);
+        self.part.as_ref().map_or_else(|| name.clone(), |part| format!("{name}#{part}"))
     }
 
     /// Keeps the records the part names. Where it names no clip, but morph targets, those are kept, and no clip.

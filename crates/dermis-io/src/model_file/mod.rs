@@ -95,7 +95,8 @@ pub struct ModelHeader {
     pub settings: Vec<(String, String)>,
     /// The report of the fit.
     pub report: Value,
-    /// The recipe that made the model, as data; absent in files of earlier programs.
+    /// The recipe that made the model, as data, with paths as its provenance states them: from the model's own folder, or names alone;
+    /// absent in files of earlier programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recipe: Option<Value>,
     /// What the fit found out on poses that it did not see; absent if it validated nothing, and in files of earlier programs.

@@ -63,7 +63,10 @@
       refresh();
       if (shown().length !== count) { stage.frame(false); stage.draw(); }
     });
-    document.getElementById("help-skins").hidden = kinds.length < 2;
+    // What the key B exchanges with the skin weights.
+    const first = data.given === "model" && hasTargets ? "target" : main;
+    if (first !== "base") document.getElementById("help-skins").textContent = `B exchanges ${names[first]} and ${names.base}, `;
+    document.getElementById("help-colours").hidden = !hasTargets || alone;
     if (kinds.length > 1) group("Show", [modes]).classList.add("modes");
     const colours = makeSegments(element, "Colour", [["error", "error"], ["plain", "plain"]], (colour) => { state.colour = colour; pose(); });
     if (hasTargets && !alone) group("Colour", [colours]);
@@ -218,8 +221,6 @@
 
     const flip = () => {
       if (alone) return;
-      // What is shown first, and the skin weights.
-      const first = data.given === "truth" ? main : "target";
       state.mode = state.mode === first ? "base" : first;
       refresh();
     };

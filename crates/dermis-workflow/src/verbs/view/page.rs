@@ -4,11 +4,11 @@ use super::error::Error as ViewError;
 use super::sticks::sticks;
 use super::{Drawn, Shows, ViewRecipe};
 use crate::error::Error;
-use crate::load::{PoseSet, Source, load_model, load_pose_sets, motion_of, read_contents, rig_of};
+use crate::load::{FileNote, PoseSet, Source, load_model, load_pose_sets, motion_of, read_contents, rig_of};
 use crate::measure::measure;
-use crate::recipe::{Input, Provenance, ViewerExport, Watch, seen, step};
+use crate::recipe::{FitRecipe, Input, Provenance, ViewerExport, Watch, seen, step};
 use crate::report::viewer::{Given, Shown, Viewer, ViewerFrame, every, headline};
-use crate::report::{ScoredExamples, SetRole, unit_of};
+use crate::report::{ScoredExamples, unit_of};
 use crate::shown::file_stamps;
 use crate::verbs::export::error::Error as ExportError;
 use crate::verbs::inspect::{look, moving};
@@ -49,8 +49,9 @@ impl ViewRecipe {
     pub(super) fn drawn(&self, watch: &dyn Watch) -> Result<Drawn, Error> {
         let path = &self.file.file.path;
         let space = self.read.space_of(path, &Space::default());
-        let (mut contents, note) = step(watch, "read", |_| read_contents(path, &space))?;
-        seen(watch, [&self.file], std::slice::from_ref(&note))?;
+        let (mut contents, mut note) = step(watch, "read", |_| read_contents(path, &space))?;
+        // What was wrong with the file is said on the page.
+        self.file.check(std::slice::from_ref(&note))?;
         if contents.format == Format::Model {
             return self.model(watch);
         }
@@ -61,13 +62,24 @@ impl ViewRecipe {
             contents.records.iter().any(|record| record.positions.is_some()) || !contents.morphs.is_empty(),
         );
         let has_skin = contents.mesh.is_some() && contents.skeleton.is_some() && contents.weights.is_some();
+        // Options for reading that act on nothing are refused, by whoever reads a motion or shapes, and else here.
+        note.needs.rate |= contents.records.iter().any(|record| record.pose.is_some() && record.time.is_none());
+        let acted_on = || self.read.must_act_on(std::slice::from_ref(&note));
         match (&contents.mesh, &contents.skeleton) {
-            (Some(_), Some(_)) if has_skin && (has_poses || self.motion.is_some() || !has_shapes) => {
+            (Some(_), Some(_)) if has_skin && (has_poses || self.motion.is_some()) => self.rig(&contents, notes, watch),
+            (Some(_), Some(_)) if has_skin && !has_shapes => {
+                acted_on()?;
                 self.rig(&contents, notes, watch)
             }
             (Some(_), _) if has_shapes || self.motion.is_some() => self.shapes(notes, watch),
-            (Some(_), _) => self.mesh(notes, watch),
+            (Some(_), _) => {
+                acted_on()?;
+                self.mesh(notes, watch)
+            }
             (None, Some(skeleton)) => {
+                if self.motion.is_none() {
+                    acted_on()?;
+                }
                 let rig = sticks(skeleton, &stem(&self.file.file)).map_err(internal)?;
                 self.skeleton(&rig, &mut contents, &mut notes, watch)
             }
@@ -107,7 +119,7 @@ impl ViewRecipe {
         let mut extra = Extra { skin: "skin weights", ..Extra::default() };
         let mut motion = None;
         if let Some(input) = &source {
-            let (whole, truth) = self.motion_of(input, &rig, &contents.space, watch)?;
+            let (whole, truth, _) = self.motion_of(input, &rig, &contents.space, watch)?;
             let skins = truth.as_ref().map_or(&[][..], ExampleSet::examples);
             let held = if skins.is_empty() { 0 } else { rig.mesh().positions.len() };
             let (shown, step) = shortened(whole, &rig, held, &mut notes);
@@ -124,22 +136,25 @@ impl ViewRecipe {
         drawn(Shows::Rig, &rig, motion, extra, &contents.space)
     }
 
-    /// A motion for a rig, with true skins if its file has one for every frame.
+    /// A motion for a rig, with true skins if its file has one for every frame, and what was read.
     fn motion_of(
         &self,
         input: &Input,
         rig: &Rig,
         space: &Space,
         watch: &dyn Watch,
-    ) -> Result<(Motion, Option<ExampleSet>), Error> {
+    ) -> Result<(Motion, Option<ExampleSet>, Vec<FileNote>), Error> {
         let sources = [input.file.clone()];
         let load = || load_pose_sets(rig, space, &sources, &self.read, "motion");
         let (sets, notes) = step(watch, "read motion", |_| load())?;
-        seen(watch, [input], &notes)?;
+        match input.file.path == self.file.file.path {
+            true => self.file.check(&notes)?,
+            false => seen(watch, [input], &notes)?,
+        }
         self.read.must_act_on(&notes)?;
         Ok(match sets.into_iter().next().map(|(_, set)| set) {
-            Some(PoseSet::Examples(set)) => (poses_of(&set, rig.skeleton()), Some(set)),
-            Some(PoseSet::Motion(motion)) => (motion, None),
+            Some(PoseSet::Examples(set)) => (poses_of(&set, rig.skeleton()), Some(set), notes),
+            Some(PoseSet::Motion(motion)) => (motion, None, notes),
             None => return Err(Error::Internal("a file that is no set of poses".into())),
         })
     }
@@ -186,7 +201,9 @@ impl ViewRecipe {
             }
             other => other?,
         };
-        seen(watch, [&self.file].into_iter().chain(&self.motion), &sequences.notes)?;
+        self.file.check(&sequences.notes)?;
+        seen(watch, &self.motion, sequences.notes.get(1..).unwrap_or_default())?;
+        self.read.must_act_on(&sequences.notes)?;
         let clips = sequences.clips.len();
         let take = sequences.clips.swap_remove(0);
         if clips > 1 {
@@ -261,21 +278,25 @@ impl ViewRecipe {
     fn skins(&self, model: &ModelFile, reason: &str, watch: &dyn Watch) -> Result<Drawn, Error> {
         let (rig, skeleton) = (model.rig(), model.rig().skeleton());
         let mut notes = vec![format!("The skin of the model is computed beforehand, frame by frame: {reason}.")];
-        let (motion, truth) = match &self.motion {
+        let (motion, truth, files) = match &self.motion {
             Some(input) => self.motion_of(input, rig, &model.space, watch)?,
-            None => (exercised(rig, &mut notes), None),
+            None => (exercised(rig, &mut notes), None, vec![]),
         };
+        let role = FitRecipe::role_of(model, self.motion.as_slice(), &files);
         let scores = truth.as_ref().map(|truth| step(watch, "measure", |_| measure(model, truth, None))).transpose()?;
         let shown = match (&self.motion, &scores) {
-            (_, Some(scores)) => Shown::Truth(ScoredExamples { role: SetRole::Scored, scores, examples: None }),
+            (_, Some(scores)) => Shown::Truth(ScoredExamples { role, scores, examples: None }),
             (Some(_), None) => Shown::Motion,
             (None, None) => Shown::Joints,
         };
         let (said, figures) = headline(model, shown);
         let (motion, _) = shortened(motion, rig, rig.mesh().positions.len(), &mut notes);
         let (skins, _) = step(watch, "evaluate", |progress| run_motion(model, &motion, None, progress))?;
-        let weights = model.weights().or(rig.weights()).cloned();
-        let shown_rig = Rig::new(rig.mesh().clone(), skeleton.clone(), weights).map_err(internal)?;
+        // A GLB holds shares of one alone.
+        let weights =
+            [model.weights(), rig.weights()].into_iter().flatten().find(|weights| are_shares(weights)).cloned();
+        let weights = weights.map_or_else(|| one_bone(rig.mesh().positions.len()), Ok)?;
+        let shown_rig = Rig::new(rig.mesh().clone(), skeleton.clone(), Some(weights)).map_err(internal)?;
         let extra = Extra {
             subtitle: format!("Learnt skin ({})", model.header.method),
             headline: Some(said),
@@ -355,10 +376,19 @@ fn poses_of(set: &ExampleSet, skeleton: &Skeleton) -> Motion {
 /// A mesh that one bone carries as a whole.
 fn still(mesh: &Mesh, name: &str) -> Result<Rig, Error> {
     let skeleton = Skeleton::new(vec!["mesh".into()], vec![None], vec![DAffine3::IDENTITY])?;
-    let rows = std::iter::repeat_n(vec![(BoneIndex::new(0), 1.0)], mesh.positions.len());
-    let weights = Influences::from_rows(rows).map_err(internal)?;
-    let rig = Rig::new(mesh.clone(), skeleton, Some(weights)).map_err(internal)?;
+    let rig = Rig::new(mesh.clone(), skeleton, Some(one_bone(mesh.positions.len())?)).map_err(internal)?;
     Ok(rig.named(name.to_owned()))
+}
+
+/// Weights by which the first bone carries every vertex.
+fn one_bone(vertices: usize) -> Result<Influences, Error> {
+    Influences::from_rows(std::iter::repeat_n(vec![(BoneIndex::new(0), 1.0)], vertices)).map_err(internal)
+}
+
+/// Whether no weight is negative, and those of a vertex are one together.
+fn are_shares(weights: &Influences) -> bool {
+    let sums = |row: &[(BoneIndex, f64)]| (row.iter().map(|(_, w)| w).sum::<f64>() - 1.0).abs() < 1e-3;
+    weights.rows().all(|row| sums(row) && row.iter().all(|(_, w)| *w >= 0.0))
 }
 
 /// Seconds of frames that say none.
