@@ -3,6 +3,7 @@
 mod beside;
 mod check;
 mod files;
+mod found;
 mod motion;
 mod pairing;
 mod sets;
@@ -14,6 +15,7 @@ pub use beside::{load_anchors, load_base_cache, load_map_table};
 pub(crate) use check::{KEEP_ORDER, LOOKED_AT, check_skins, edges, own_skin};
 pub use files::{FileNote, Needs, hash_of, names_in, note, open_file, read_bytes, read_contents, read_contents_with};
 pub(crate) use files::{expect_finite, expect_skins};
+pub use found::found;
 pub(crate) use motion::{clip_motion, load_motion_of, pick_clip, sample_times};
 pub use motion::{load_motion, motion_of, own_motion};
 

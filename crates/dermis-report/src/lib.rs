@@ -4,6 +4,7 @@
 //! - [`outcome_pair`]: two such outcomes side by side, read back from their JSON
 //! - [`page`]: one self-contained HTML page with numbers, charts and the skins in 3D
 //! - [`figures`]: pages of figures of papers, with what was measured beside what the paper says
+//! - [`view_page`]: a rig in motion, a skeleton, or shapes of a mesh, as a viewer
 //! - [`viewer`]: one self-contained HTML page that poses a model in the browser
 //! - [`inspect_page`]: a rig before anything is learnt: bones, islands, left and right
 //! - [`ridge_page`]: a ridge turned like a slider
@@ -28,6 +29,7 @@ pub mod scan_page;
 pub mod scene_picture;
 pub mod svg;
 mod text;
+pub mod view_page;
 pub mod viewer;
 
 pub use length::{LengthUnit, show_length, show_number, unit_of};

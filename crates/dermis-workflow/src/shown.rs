@@ -1,10 +1,9 @@
 //! What a page shows of fits, benches and files.
 
 use crate::load::FileNote;
-use crate::recipe::Provenance;
+use crate::provenance::{Provenance, folder_of};
 use crate::verbs::compare::Row;
 use crate::verbs::fit::{FitReport, RidgePoint};
-use dermis_files::provenance::folder_of;
 use dermis_report::FitSummary;
 use dermis_report::page::{FileStamp, MethodRow, StrengthSweep, SweptStrength};
 use std::path::Path;

@@ -10,6 +10,7 @@ mod input;
 mod watch;
 
 pub use crate::output::Existing;
+pub use crate::provenance::Provenance;
 pub use crate::verbs::animate::{AnimateOutcome, AnimateRecipe, BodyOutcome, GoalOutcome};
 pub use crate::verbs::compare::recipe::{
     CompareOutcome, CompareRecipe, Curve, Found, Subsets, USUAL, USUAL_FOLDS, bench, compare_held, comparison_steps,
@@ -46,7 +47,6 @@ pub use crate::verbs::weights::recipe::{
     WeightsOutcome, WeightsRecipe,
 };
 pub use course::Course;
-pub use dermis_files::provenance::Provenance;
 pub use input::{Input, SculptInput};
 pub(crate) use input::{is_page, keep, paths, repeated, reserve, reserve_page, seen, sources, within};
 pub use watch::{Silent, Watch, step};

@@ -42,7 +42,7 @@ pub(crate) enum DataKind {
 
 impl Document<'_> {
     /// Returns the page as HTML text.
-    pub fn to_html(&self) -> String {
+    pub fn to_html(self) -> String {
         // A browser takes the hash of what it parsed, with plain ends of lines.
         let element = |text: &str| format!("\n{}\n", text.replace("\r\n", "\n").trim_end_matches('\n'));
         let style = element(&self.styles.concat());

@@ -6,22 +6,23 @@ use super::{Drawn, Shows, ViewRecipe};
 use crate::error::Error;
 use crate::load::{FileNote, PoseSet, Source, load_model, load_pose_sets, motion_of, read_contents, rig_of};
 use crate::measure::measure;
-use crate::recipe::{FitRecipe, Input, Provenance, ViewerExport, Watch, seen, step};
-use crate::report::viewer::{Given, Shown, Viewer, ViewerFrame, every, headline};
+use crate::provenance::{Provenance, name_of};
+use crate::recipe::{FitRecipe, Input, ViewerExport, Watch, seen, step};
+use crate::report::viewer::{Given, Shown, ViewerFrame, every, headline};
 use crate::report::{ScoredExamples, unit_of};
 use crate::shown::file_stamps;
 use crate::verbs::export::error::Error as ExportError;
 use crate::verbs::inspect::{look, moving};
 use dermis_compile::CompileError;
 use dermis_deform::baked::BakedBase;
-use dermis_files::provenance::name_of;
 use dermis_files::sequence::{SequenceOptions, load_sequences};
 use dermis_io::gltf::{GlbClip, GlbScene, MorphNormals, write_glb};
 use dermis_io::{Contents, Format, ModelFile, Space, to_bytes};
 use dermis_measure::run_motion;
 use dermis_motion::anatomy::Anatomy;
 use dermis_motion::exercise::{ExerciseSettings, exercise};
-use dermis_report::page::{KeyFigure, PageVerdict, Quantity, shown_positions};
+use dermis_report::page::shown_positions;
+use dermis_report::view_page::ViewPage;
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, ExampleSet, Frame, Influences, Mesh, Motion, Rig, Skeleton, WorldPose};
 
@@ -32,18 +33,8 @@ const MOST_NUMBERS: usize = 6_000_000;
 /// Poses of an exercise, and frames from one to the next.
 const POSES: (usize, usize) = (12, 8);
 
-/// What a page shows beside the rig itself.
-#[derive(Default)]
-struct Extra {
-    subtitle: String,
-    headline: Option<PageVerdict>,
-    figures: Vec<KeyFigure>,
-    notes: Vec<String>,
-    /// What the skin of the weights is called.
-    skin: &'static str,
-    /// Skins beside that of the weights, one a frame; none if there are none.
-    given: (Given, Vec<Vec<[f32; 3]>>),
-}
+/// Skins beside that of the weights, one a frame.
+type Skins = Vec<Vec<[f32; 3]>>;
 
 impl ViewRecipe {
     pub(super) fn drawn(&self, watch: &dyn Watch) -> Result<Drawn, Error> {
@@ -116,14 +107,13 @@ impl ViewRecipe {
             }
             None => None,
         };
-        let mut extra = Extra { skin: "skin weights", ..Extra::default() };
-        let mut motion = None;
+        let (mut motion, mut skins) = (None, Skins::new());
         if let Some(input) = &source {
             let (whole, truth, _) = self.motion_of(input, &rig, &contents.space, watch)?;
-            let skins = truth.as_ref().map_or(&[][..], ExampleSet::examples);
-            let held = if skins.is_empty() { 0 } else { rig.mesh().positions.len() };
+            let truth = truth.as_ref().map_or(&[][..], ExampleSet::examples);
+            let held = if truth.is_empty() { 0 } else { rig.mesh().positions.len() };
             let (shown, step) = shortened(whole, &rig, held, &mut notes);
-            extra.given.1 = skins.iter().step_by(step).map(|example| shown_positions(&example.positions)).collect();
+            skins = truth.iter().step_by(step).map(|example| shown_positions(&example.positions)).collect();
             motion = Some(shown);
         } else if !contents.morphs.is_empty() {
             notes.push(format!(
@@ -131,9 +121,14 @@ impl ViewRecipe {
                 contents.morphs.len()
             ));
         }
-        extra.subtitle = format!("{}, {} bones", contents.format, rig.skeleton().len());
-        extra.notes = notes;
-        drawn(Shows::Rig, &rig, motion, extra, &contents.space)
+        let page = ViewPage {
+            subtitle: format!("{}, {} bones", contents.format, rig.skeleton().len()),
+            notes,
+            skin: "skin weights".into(),
+            unit: unit_of(&contents.space),
+            ..ViewPage::default()
+        };
+        drawn(Shows::Rig, &rig, motion, skins, page)
     }
 
     /// A motion for a rig, with true skins if its file has one for every frame, and what was read.
@@ -177,13 +172,14 @@ impl ViewRecipe {
             None => None,
         };
         let motion = motion.map(|motion| shortened(motion, rig, 0, notes).0);
-        let extra = Extra {
+        let page = ViewPage {
             subtitle: format!("{}, {} bones without a skin", contents.format, rig.skeleton().len()),
             notes: std::mem::take(notes),
-            skin: "bones",
-            ..Extra::default()
+            skin: "bones".into(),
+            unit: unit_of(&contents.space),
+            ..ViewPage::default()
         };
-        drawn(Shows::Skeleton, rig, motion, extra, &contents.space)
+        drawn(Shows::Skeleton, rig, motion, Skins::new(), page)
     }
 
     /// A mesh in several shapes, from its own file or from another one.
@@ -221,13 +217,15 @@ impl ViewRecipe {
         });
         let motion = Motion { name: take.name, frames: frames.collect() };
         let (motion, step) = shortened(motion, &rig, rig.mesh().positions.len(), &mut notes);
-        let extra = Extra {
+        let skins = take.frames.iter().step_by(step).map(|shape| shown_positions(shape)).collect();
+        let page = ViewPage {
             subtitle: "One mesh in several shapes".into(),
             notes,
-            given: (Given::Shape, take.frames.iter().step_by(step).map(|shape| shown_positions(shape)).collect()),
-            ..Extra::default()
+            given: Given::Shape,
+            unit: unit_of(&sequences.space),
+            ..ViewPage::default()
         };
-        drawn(Shows::Shapes, &rig, Some(motion), extra, &sequences.space)
+        drawn(Shows::Shapes, &rig, Some(motion), skins, page)
     }
 
     /// A mesh that nothing moves: the page of `inspect`.
@@ -289,7 +287,7 @@ impl ViewRecipe {
             (Some(_), None) => Shown::Motion,
             (None, None) => Shown::Joints,
         };
-        let (said, figures) = headline(model, shown);
+        let known = Some(headline(model, shown));
         let (motion, _) = shortened(motion, rig, rig.mesh().positions.len(), &mut notes);
         let (skins, _) = step(watch, "evaluate", |progress| run_motion(model, &motion, None, progress))?;
         // A GLB holds shares of one alone.
@@ -297,15 +295,17 @@ impl ViewRecipe {
             [model.weights(), rig.weights()].into_iter().flatten().find(|weights| are_shares(weights)).cloned();
         let weights = weights.map_or_else(|| one_bone(rig.mesh().positions.len()), Ok)?;
         let shown_rig = Rig::new(rig.mesh().clone(), skeleton.clone(), Some(weights)).map_err(internal)?;
-        let extra = Extra {
+        let page = ViewPage {
             subtitle: format!("Learnt skin ({})", model.header.method),
-            headline: Some(said),
-            figures,
+            known,
             notes,
-            skin: "skin weights",
-            given: (Given::Model, skins.iter().map(|skin| shown_positions(skin)).collect()),
+            skin: "skin weights".into(),
+            given: Given::Model,
+            unit: unit_of(&model.space),
+            ..ViewPage::default()
         };
-        drawn(Shows::ModelSkins, &shown_rig.named(rig.name().to_owned()), Some(motion), extra, &model.space)
+        let skins = skins.iter().map(|skin| shown_positions(skin)).collect();
+        drawn(Shows::ModelSkins, &shown_rig.named(rig.name().to_owned()), Some(motion), skins, page)
     }
 }
 
@@ -420,9 +420,8 @@ fn shortened(motion: Motion, rig: &Rig, skins: usize, notes: &mut Vec<String>) -
     (Motion { name: motion.name, frames: motion.frames.into_iter().step_by(step).collect() }, step)
 }
 
-/// The page of a rig in motion.
-fn drawn(shows: Shows, rig: &Rig, motion: Option<Motion>, extra: Extra, space: &Space) -> Result<Drawn, Error> {
-    let Extra { mut subtitle, headline, figures: mut known, notes, skin, given: (given, skins) } = extra;
+/// The page of a rig in motion, with a skin a frame if there are some.
+fn drawn(shows: Shows, rig: &Rig, motion: Option<Motion>, skins: Skins, page: ViewPage) -> Result<Drawn, Error> {
     let vertices = rig.mesh().positions.len();
     let clips: Vec<GlbClip> = motion.iter().map(|motion| crate::skins::clip(motion, vec![])).collect();
     // What the page does not draw stays out of it: seams, pictures, polygons.
@@ -445,39 +444,18 @@ fn drawn(shows: Shows, rig: &Rig, motion: Option<Motion>, extra: Extra, space: &
         target: skins.next().unwrap_or_default(),
     });
     let frames: Vec<ViewerFrame> = frames.collect();
-    let figure = |label: &str, count: usize, note: String| KeyFigure {
-        label: label.into(),
-        value: Quantity::Count(count as u64),
-        note,
-    };
-    let bones = if matches!(shows, Shows::Shapes) { 0 } else { rig.skeleton().len() };
-    if shows != Shows::Skeleton {
-        known.push(figure("Vertices", vertices, format!("{} triangles", mesh.triangles.len())));
-    }
-    if bones > 0 {
-        known.push(figure("Bones", bones, String::new()));
-    }
-    if let Some(motion) = motion.as_ref().filter(|motion| !motion.frames.is_empty()) {
-        let last = motion.frames.last().and_then(|frame| frame.time).unwrap_or(0.0);
-        known.push(figure("Frames", motion.frames.len(), format!("{last:.2} s")));
-        subtitle += &format!("; {} over {} frames", motion.name, motion.frames.len());
-    }
-    let count = frames.len();
-    let viewer = Viewer {
+    let bones = if shows == Shows::Shapes { 0 } else { rig.skeleton().len() };
+    let (count, notes) = (frames.len(), page.notes.clone());
+    let page = ViewPage {
         title: rig.name().to_owned(),
-        subtitle,
-        headline,
-        figures: known,
-        notes: notes.clone(),
-        unit: unit_of(space),
+        mesh: (shows != Shows::Skeleton).then_some([vertices, mesh.triangles.len()]),
+        bones,
+        motion: motion.map(|motion| motion.name).unwrap_or_default(),
         glb,
         frames,
-        skin: skin.into(),
-        given,
-        ..Viewer::default()
+        ..page
     };
-    let html = viewer.to_html();
-    Ok(Drawn { shows, vertices, bones, frames: count, notes, html })
+    Ok(Drawn { shows, vertices, bones, frames: count, notes, html: page.to_html() })
 }
 
 /// Positions that a file can hold.
