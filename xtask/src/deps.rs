@@ -28,11 +28,11 @@ const fn rule(name: &'static str, lines: usize, uses: &'static [&'static str]) -
 /// Edges count for normal and build dependencies. Tests may use [`TEST_ONLY`] besides.
 const TABLE: &[Rule] = &[
     // The two crates below all others stay small: vocabulary and numbers.
-    Rule { name: "dermis-rig", lines: 3260, uses: &[], from_elsewhere: Some(&["glam", "thiserror"]) },
+    Rule { name: "dermis-rig", lines: 3400, uses: &[], from_elsewhere: Some(&["glam", "thiserror"]) },
     Rule { name: "dermis-solve", lines: 3700, uses: &[], from_elsewhere: Some(&["faer", "pulp", "thiserror"]) },
     // A model whose positions answer a sparse system (rotational regression) solves it with dermis-solve.
-    rule("dermis-deform", 14100, &["dermis-rig", "dermis-solve"]),
-    rule("dermis-fit", 42600, &["dermis-rig", "dermis-deform", "dermis-solve"]),
+    rule("dermis-deform", 14300, &["dermis-rig", "dermis-solve"]),
+    rule("dermis-fit", 44200, &["dermis-rig", "dermis-deform", "dermis-solve"]),
     // Random poses of a stress test come from the generator of dermis-solve.
     rule("dermis-measure", 2860, &["dermis-rig", "dermis-solve", "dermis-deform"]),
     // It measures what every step of a compilation costs, and compresses and decomposes with the solvers of dermis-fit.
@@ -40,17 +40,17 @@ const TABLE: &[Rule] = &[
     // Poses from keys, goals, markers: values in, motions out.
     rule("dermis-motion", 16820, &["dermis-rig", "dermis-solve"]),
     // A skeleton for a bare mesh, by the parts of a body that dermis-motion knows, and its weights by the heat of dermis-fit.
-    rule("dermis-autorig", 4430, &["dermis-rig", "dermis-fit", "dermis-motion"]),
+    rule("dermis-autorig", 5200, &["dermis-rig", "dermis-fit", "dermis-motion"]),
     // Scenes are read into what dermis-motion plays.
-    rule("dermis-io", 26700, &["dermis-rig", "dermis-deform", "dermis-motion"]),
+    rule("dermis-io", 26900, &["dermis-rig", "dermis-deform", "dermis-motion"]),
     // The only crate below the recipes that opens files; it shows a clip's skin by linear blend skinning.
-    rule("dermis-files", 5060, &["dermis-rig", "dermis-deform", "dermis-io"]),
+    rule("dermis-files", 5400, &["dermis-rig", "dermis-deform", "dermis-io"]),
     // Shows what others computed: text in, text out, so that a program without files or terminal can use it.
-    rule("dermis-report", 8490, &["dermis-rig", "dermis-measure", "dermis-io"]),
+    rule("dermis-report", 8900, &["dermis-rig", "dermis-measure", "dermis-io"]),
     // Fits the examples of papers and draws them; one of them embeds a skeleton.
     rule(
         "dermis-figures",
-        5600,
+        6800,
         &[
             "dermis-autorig",
             "dermis-rig",
@@ -67,7 +67,7 @@ const TABLE: &[Rule] = &[
     rule("dermis-gpu", 2600, &["dermis-rig", "dermis-deform"]),
     rule(
         "dermis-workflow",
-        21150,
+        22000,
         &[
             "dermis-rig",
             "dermis-solve",
@@ -84,7 +84,7 @@ const TABLE: &[Rule] = &[
         ],
     ),
     // The program reaches the libraries' types through dermis-workflow.
-    rule("dermis-cli", 14310, &["dermis-workflow"]),
+    rule("dermis-cli", 14900, &["dermis-workflow"]),
     rule(
         "dermis",
         1400,
@@ -104,7 +104,7 @@ const TABLE: &[Rule] = &[
     ),
     // The façade for Python. The program comes with the package and runs the same code, and its words for errors are put into
     // Python's: this is what the program is a library for.
-    rule("dermis-python", 2760, &["dermis", "dermis-cli"]),
+    rule("dermis-python", 2800, &["dermis", "dermis-cli"]),
     // Runs models and reads the model file; the size of the library is what it lets in.
     Rule {
         name: "dermis-c",

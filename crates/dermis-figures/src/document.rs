@@ -1,6 +1,6 @@
 //! The documents whose figures are made again.
 
-use crate::{Character, FigureError, course, envelope, pose_space, scans, skinning};
+use crate::{Character, FigureError, course, envelope, parts, pose_space, scans, skinning};
 use dermis_fit::Progress;
 use dermis_report::figures::FiguresPage;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ impl Document {
         }
     }
 
-    /// Makes and measures every figure of the document.
+    /// Makes and measures every figure of the document. The page lists all that the document has, also what no figure shows.
     ///
     /// - `character`: what the figures that need a whole character are made from
     ///
@@ -50,6 +50,6 @@ impl Document {
             Self::Scans => scans::page(character, progress)?,
             Self::PoseSpace => pose_space::page(character, progress)?,
         };
-        Ok(FiguresPage { command: format!("dermis figures {} --out DIR", self.name()), ..page })
+        Ok(FiguresPage { command: format!("dermis figures {} --out DIR", self.name()), parts: parts::of(self), ..page })
     }
 }

@@ -26,6 +26,11 @@ impl Model {
         Ok(Self { deformer: learnt.deformer, took: start.elapsed() })
     }
 
+    /// What was fitted.
+    pub(crate) fn deformer(&self) -> &Deformer {
+        &self.deformer
+    }
+
     /// Returns the skin in a pose of the rig.
     ///
     /// # Errors

@@ -19,6 +19,7 @@ mod envelope;
 mod error;
 mod learning;
 mod limb;
+mod parts;
 mod pose_space;
 mod rig_view;
 mod scans;
@@ -26,6 +27,6 @@ mod skinning;
 mod tube;
 
 pub use character::Character;
-pub use dermis_report::figures::{Figure, FiguresPage, IndexEntry, Measured, Verdict, index_page};
+pub use dermis_report::figures::{Figure, FiguresPage, IndexEntry, Listed, Measured, Part, Shown, Verdict, index_page};
 pub use document::Document;
 pub use error::FigureError;

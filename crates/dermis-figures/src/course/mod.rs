@@ -1,10 +1,12 @@
 //! What a lecture on animation and skinning shows (MIT 6.837), and the papers beside it: collapse, candy wrapper, bind pose, a face with
-//! controls of meaning, keys, a clock, kinematics, rotational regression, decomposition, automatic weights.
+//! controls of meaning, keys, a clock, bodies that fall, kinematics, motion capture, rotational regression, decomposition, automatic weights.
 
+mod capture;
 mod controls;
 mod embedding;
 mod kinematics;
 mod papers;
+mod physical;
 mod skin;
 
 use crate::{Character, FigureError};
@@ -19,7 +21,9 @@ pub(crate) fn page(character: &Character, progress: Progress<'_>) -> Result<Figu
     let mut figures = skin::figures(character)?;
     dermis_rig::progress::proceed(progress, 1, 4)?;
     figures.extend(controls::figures()?);
+    figures.push(physical::figure()?);
     figures.push(kinematics::figure()?);
+    figures.push(capture::figure()?);
     dermis_rig::progress::proceed(progress, 2, 4)?;
     figures.extend(papers::figures(progress)?);
     figures.push(embedding::figure(character, &|_, _| progress(3, 4))?);

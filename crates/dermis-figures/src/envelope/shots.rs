@@ -55,11 +55,21 @@ pub(super) fn figure(thin: &Character) -> Result<Figure, FigureError> {
         });
     }
     let (frames, simulated) = shots.iter().fold((0, 0), |(f, s), shot| (f + shot.frames, s + shot.simulated));
-    let mended = shots.iter().all(|s| s.left.zip(s.weights).is_none_or(|(left, weights)| left < weights));
-    Ok(Figure {
+    let left: Vec<(f64, f64)> = shots.iter().filter_map(|s| s.left.zip(s.weights)).collect();
+    let begun = Figure {
         name: "Simulation session".into(),
         title: "shots reused, and their cost".into(),
         paper: "Skin is simulated for some frames of a shot. Enveloping learns them and makes the others, and later shots reuse them.".into(),
+        ..Figure::default()
+    };
+    // The first shot is simulated as a whole.
+    if left.len() + 1 < shots.len() {
+        let why =
+            format!("{} examples are too few for {} shots with frames that are not simulated", all.len(), ONE_IN.len());
+        return Ok(Figure { outcome: Verdict::NotShown(why), ..begun });
+    }
+    let mended = left.iter().all(|(left, weights)| left < weights);
+    Ok(Figure {
         ours: "The character's examples are three shots in a row. Of the first all frames are simulated, of the second every other one, of the third \
                every fourth. Enveloping learns from all that was simulated so far. The cost of simulation is counted in frames; seconds are of \
                this machine, for a part of the skin."
@@ -74,9 +84,8 @@ pub(super) fn figure(thin: &Character) -> Result<Figure, FigureError> {
             ),
             Measured::claimed(
                 "rms on frames not simulated: enveloping, weights alone",
-                shots
-                    .iter()
-                    .filter_map(|s| Some(format!("{}, {}", mm(s.left?), mm(s.weights?))))
+                left.iter()
+                    .map(|(left, weights)| format!("{}, {}", mm(*left), mm(*weights)))
                     .collect::<Vec<_>>()
                     .join(" · "),
                 "less than the weights alone, in every shot",
@@ -105,5 +114,6 @@ pub(super) fn figure(thin: &Character) -> Result<Figure, FigureError> {
                 .collect(),
             ..PageTable::default()
         })],
+        ..begun
     })
 }

@@ -97,13 +97,26 @@ impl<'a> Study<'a> {
         };
         let legend = chart.legend();
         let mean = self.v_min.iter().sum::<f64>() / self.v_min.len() as f64;
+        // What the elbow's bones below have no weight on must not count as moved, and what they carry alone must.
+        let below = |v: usize| [1, 2].iter().map(|b| self.arm.weights.value(v, BoneIndex::new(*b))).sum::<f64>();
+        let is_moved = |v: usize| rest[v].distance(skin[v]) > self.v_min[v];
+        let still = (0..rest.len()).filter(|&v| below(v) == 0.0 && is_moved(v)).count();
+        let hand = (0..rest.len()).filter(|&v| rest[v].x > 1.5 && !is_moved(v)).count();
         Figure {
             name: "v_min".into(),
             title: "when a vertex counts as moved".into(),
             paper: "A vertex counts as moved if it moves by more than v_min, half the longest edge at the vertex.".into(),
             ours: "A line of vertices along the arm. The threshold depends on the mesh: a finer mesh sees smaller influences.".into(),
             outcome: Verdict::Reproduced,
-            measured: vec![Measured::plain("v_min on average, in percent of the radius", format!("{:.1}", 100.0 * mean / RADIUS))],
+            measured: vec![
+                Measured::claimed(
+                    "vertices that the elbow does not move and that count as moved; of the forearm's outer half that do not",
+                    format!("{still}, {hand}"),
+                    "0, 0",
+                    still == 0 && hand == 0,
+                ),
+                Measured::plain("v_min on average, in percent of the radius", format!("{:.1}", 100.0 * mean / RADIUS)),
+            ],
             exhibits: vec![Exhibit::Drawings(vec![CaptionedDrawing { drawing: Drawing::Svg(chart.to_svg()), caption: String::new(), legend }])],
         }
     }

@@ -197,6 +197,16 @@ impl<'a> Ways<'a> {
                 off < 1e-9,
             ));
         }
+        if self.movement == Movement::Bend {
+            let off = |v: &View| (self.tube.thinnest(&v.skins[1]) - (0.5 * v.degrees.to_radians()).cos()).abs();
+            let off = self.views.iter().map(off).fold(0.0, f64::max);
+            measured.push(Measured::claimed(
+                "largest distance of the thinnest ring from cos(a/2)",
+                format!("{off:.1e}"),
+                "0",
+                off < 1e-9,
+            ));
+        }
         let dual = self.views.iter().map(|v| (1.0 - self.tube.thinnest(&v.skins[2])).abs()).fold(0.0, f64::max);
         measured.push(match self.movement {
             Movement::Twist => {

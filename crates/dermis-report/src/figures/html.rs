@@ -68,7 +68,8 @@ pub(super) fn whole(page: &FiguresPage) -> String {
     let html = fill(TEMPLATE, |name| match name {
         "title" => escape(&page.title),
         "subtitle" => escape(&page.subtitle),
-        "tally" => tally(page.figures.iter().map(Figure::verdict)),
+        "tally" => tally(page.listed().into_iter().map(|listed| listed.verdict)),
+        "parts" => parts(page, ""),
         "contents" => std::mem::take(&mut contents),
         "sections" => std::mem::take(&mut body),
         "sources" => sources.join("; "),
@@ -113,6 +114,26 @@ pub(super) fn tally(verdicts: impl Iterator<Item = Verdict>) -> String {
         .collect()
 }
 
+/// Writes what the paper has as a table, with the verdict of each part and a link to its figure in `file`; nothing of a page whose figures
+/// are all.
+pub(super) fn parts(page: &FiguresPage, file: &str) -> String {
+    if page.parts.is_empty() {
+        return String::new();
+    }
+    let rows: String = page.listed().iter().fold(String::new(), |mut html, listed| {
+        let name = match listed.figure {
+            Some(at) => format!("<a href=\"{file}#figure-{at}\">{}</a>", escape(listed.name)),
+            None => escape(listed.name),
+        };
+        let (what, verdict) = (escape(listed.what), verdict_html(&listed.verdict));
+        let _ = writeln!(html, "<tr><td>{name}</td><td>{what}</td><td>{verdict}</td></tr>");
+        html
+    });
+    format!(
+        "<table class=\"parts\"><thead><tr><th>In the paper</th><th>What it shows</th><th>Here</th></tr></thead><tbody>\n{rows}</tbody></table>\n"
+    )
+}
+
 /// Writes a verdict with its colour.
 pub(super) fn verdict_html(verdict: &Verdict) -> String {
     format!("<p class=\"outcome {0}\"><i class=\"{0}\"></i>{1}</p>", verdict.key(), escape(&verdict.words()))
@@ -129,7 +150,7 @@ fn figure_body<'a>(figure: &'a Figure, verdict: &Verdict, id: &str, in_3d: &mut 
         paragraph("Here", &figure.ours)
     );
     html += &verdict_html(verdict);
-    html += &measured_table(&figure.measured);
+    html += &measured_table(&figure.measured, verdict);
     for (nth, exhibit) in figure.exhibits.iter().enumerate() {
         html += &match exhibit {
             Exhibit::Note(text) => format!("<p class=\"note\">{}</p>\n", escape(text)),
@@ -147,15 +168,18 @@ fn figure_body<'a>(figure: &'a Figure, verdict: &Verdict, id: &str, in_3d: &mut 
     html
 }
 
-fn measured_table(measured: &[Measured]) -> String {
+/// Writes the numbers with a mark for each claim. Of a figure that is not shown no claim is marked.
+fn measured_table(measured: &[Measured], verdict: &Verdict) -> String {
     if measured.is_empty() {
         return String::new();
     }
+    let is_shown = !matches!(verdict, Verdict::NotShown(_));
     let row = |m: &Measured| {
-        let mark = match m.holds {
+        let mark = match m.holds.filter(|_| is_shown) {
             Some(true) => "<td class=\"holds\" title=\"the number bears out the claim\">✓</td>",
             Some(false) => "<td class=\"fails\" title=\"the number contradicts the claim\">✕</td>",
-            None => "<td></td>",
+            None if m.claim.is_empty() => "<td></td>",
+            None => "<td>not tested</td>",
         };
         let (what, value, claim) = (escape(&m.what), escape(&m.value), escape(&m.claim));
         format!("<tr><td>{what}</td><td><b>{value}</b></td><td>{claim}</td>{mark}</tr>")
@@ -216,7 +240,7 @@ fn skins_host<'a>(skins: &'a SkinsIn3d, id: String, views: &mut Vec<ViewData<'a>
         .chain(&skins.view.left_out)
         .map(|text| note(text))
         .collect();
-    let Some(view) = view else { return notes };
+    let Some(view) = view else { return no_view() + &notes };
     let html = host(&skins.caption, &id, &notes);
     let name = |given: &'a str, otherwise: &'a str| if given.is_empty() { otherwise } else { given };
     views.push(ViewData {
@@ -236,7 +260,7 @@ fn skins_host<'a>(skins: &'a SkinsIn3d, id: String, views: &mut Vec<ViewData<'a>
 fn rig_host<'a>(shown: &'a RigIn3d, id: String, rigs: &mut Vec<RigData<'a>>) -> String {
     let (packed, left_out) = rig::pack(&shown.view);
     let notes: String = left_out.iter().map(|text| note(text)).collect();
-    let Some(rig) = packed else { return notes };
+    let Some(rig) = packed else { return no_view() + &notes };
     let html = host(&shown.caption, &id, &notes);
     let paint = match shown.paint {
         RigPaint::Weights => "weights",
@@ -245,6 +269,11 @@ fn rig_host<'a>(shown: &'a RigIn3d, id: String, rigs: &mut Vec<RigData<'a>>) -> 
     let bone = shown.bone.filter(|&bone| (bone as usize) < shown.view.bones.len()).map_or(-1, i64::from);
     rigs.push(RigData { id, paint, bone, rig });
     html
+}
+
+/// Writes that there is no view in 3D.
+fn no_view() -> String {
+    note("The 3D view is not shown because there is no mesh with triangles and a pose that fits it.")
 }
 
 /// Writes what a view leaves out.

@@ -1,8 +1,7 @@
 //! The page that leads to the pages of all papers.
 
 use super::FiguresPage;
-use super::html::FIGURES_STYLE;
-use super::html::{tally, verdict_html};
+use super::html::{FIGURES_STYLE, parts, tally, verdict_html};
 use crate::page::html::{Document, STYLE, escape};
 use std::fmt::Write as _;
 
@@ -22,9 +21,11 @@ pub fn index_page(entries: &[IndexEntry<'_>]) -> String {
     );
     for IndexEntry { file, page } in entries {
         let (file, title) = (escape(file), escape(&page.title));
-        let tally = tally(page.figures.iter().map(super::Figure::verdict));
+        let listed = page.listed();
+        let tally = tally(listed.iter().map(|listed| listed.verdict.clone()));
         let _ = writeln!(body, "<section><h2><a href=\"{file}\">{title}</a></h2><p class=\"tally\">{tally}</p>");
-        for (at, figure) in page.figures.iter().enumerate() {
+        body += &parts(page, &file);
+        for (at, figure) in page.figures.iter().enumerate().filter(|_| page.parts.is_empty()) {
             let _ = writeln!(
                 body,
                 "<div class=\"entry\"><a href=\"{file}#figure-{at}\">{}</a> <span class=\"count\">{}</span>{}</div>",

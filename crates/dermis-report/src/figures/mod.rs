@@ -4,8 +4,9 @@
 //! makes the figures and measures them; this module arranges them. The page is one HTML file in the style of the report that
 //! asks nothing of the network. Its [views in 3D](SkinsIn3d) are those of the report.
 //!
-//! A figure whose measured numbers contradict a claim of the paper is never called reproduced, whatever its maker says:
-//! see [`Figure::verdict`].
+//! A figure whose measured numbers contradict a claim of the paper is never called reproduced, whatever its maker says, nor is one that holds no
+//! number against a claim: see [`Figure::verdict`]. A page also lists the [parts](Part) of the paper, each with the figure that shows it or
+//! the reason why none does.
 //!
 //! ```
 //! use dermis_report::figures::{Figure, FiguresPage, Measured, Verdict};
@@ -45,6 +46,47 @@ pub struct FiguresPage {
     pub command: String,
     /// The figures, in the order of the paper.
     pub figures: Vec<Figure>,
+    /// What the paper has, in its order: its figures, or its topics where they have no number. Empty if the figures are all.
+    pub parts: Vec<Part>,
+}
+
+/// What a paper has: a figure, a slide, a topic.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// As the paper names it: "Figure 4".
+    pub name: String,
+    /// What it shows, a few words.
+    pub what: String,
+    /// Where it is on the page.
+    pub shown: Shown,
+}
+
+/// Where a part of a paper is on its page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// In the figure of this name.
+    In(String),
+    /// Nowhere, because …
+    Nowhere(String),
+}
+
+impl Default for Shown {
+    fn default() -> Self {
+        Self::Nowhere("nobody made it".into())
+    }
+}
+
+/// A row of the list of what a paper has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed<'a> {
+    /// As the paper names it.
+    pub name: &'a str,
+    /// What it shows.
+    pub what: &'a str,
+    /// The verdict of the figure that shows it, or why none does.
+    pub verdict: Verdict,
+    /// The figure, by its place on the page.
+    pub figure: Option<usize>,
 }
 
 /// A figure or experiment of a paper, made again.
@@ -219,13 +261,20 @@ impl Measured {
 }
 
 impl Figure {
-    /// Returns the [`outcome`](Self::outcome), or "differs" if a measured number contradicts a claim all the same.
+    /// Returns the [`outcome`](Self::outcome) as the numbers bear it out: "differs" if one contradicts a claim, or none is held against one. A
+    /// contradicted claim is named.
     pub fn verdict(&self) -> Verdict {
-        let broken: Vec<&str> =
-            self.measured.iter().filter(|m| m.holds == Some(false)).map(|m| m.what.as_str()).collect();
+        let held = |holds: bool| self.measured.iter().filter(move |m| m.holds == Some(holds)).map(|m| m.what.as_str());
+        let broken: Vec<&str> = held(false).collect();
         match &self.outcome {
             Verdict::Reproduced if !broken.is_empty() => {
                 Verdict::Differs(format!("the measured numbers contradict the claim: {}", broken.join("; ")))
+            }
+            Verdict::Reproduced if held(true).next().is_none() => {
+                Verdict::Differs("no number could be held against a claim".into())
+            }
+            Verdict::Differs(why) if !broken.is_empty() => {
+                Verdict::Differs(format!("{why}; and the measured numbers contradict a claim: {}", broken.join("; ")))
             }
             outcome => outcome.clone(),
         }
@@ -253,12 +302,34 @@ impl Verdict {
 }
 
 impl FiguresPage {
+    /// Returns what the paper has, with the verdict of each: the [`parts`](Self::parts), or the figures if there are none.
+    pub fn listed(&self) -> Vec<Listed<'_>> {
+        let mut listed = Vec::new();
+        if self.parts.is_empty() {
+            for (at, figure) in self.figures.iter().enumerate() {
+                let (name, what) = (figure.name.as_str(), figure.title.as_str());
+                listed.push(Listed { name, what, verdict: figure.verdict(), figure: Some(at) });
+            }
+        }
+        for part in &self.parts {
+            let (verdict, figure) = match &part.shown {
+                Shown::In(name) => match self.figures.iter().position(|figure| figure.name == *name) {
+                    Some(at) => (self.figures[at].verdict(), Some(at)),
+                    None => (Verdict::NotShown(format!("the page has no figure \"{name}\"")), None),
+                },
+                Shown::Nowhere(why) => (Verdict::NotShown(why.clone()), None),
+            };
+            listed.push(Listed { name: &part.name, what: &part.what, verdict, figure });
+        }
+        listed
+    }
+
     /// Returns the page as HTML, one file that needs nothing else.
     pub fn to_html(&self) -> String {
         html::whole(self)
     }
 
-    /// Returns names, verdicts and measured numbers as lines for a terminal.
+    /// Returns names, verdicts and measured numbers as lines for a terminal, and what the page does not show.
     pub fn lines(&self) -> Vec<String> {
         let wide = self.figures.iter().flat_map(|f| &f.measured).map(|m| m.what.chars().count()).max().unwrap_or(0);
         let mut lines = vec![self.title.clone()];
@@ -273,6 +344,87 @@ impl FiguresPage {
                 lines.push(format!("  {:<wide$}  {}{claim}", m.what, m.value));
             }
         }
+        let without = self.listed().into_iter().filter(|listed| listed.figure.is_none());
+        lines.extend(without.map(|listed| format!("{}, {}: {}", listed.name, listed.what, listed.verdict.words())));
         lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(outcome: Verdict, holds: &[Option<bool>]) -> Figure {
+        let measured = holds.iter().enumerate().map(|(at, holds)| Measured {
+            what: format!("number {at}"),
+            value: "1".into(),
+            claim: "1".into(),
+            holds: *holds,
+        });
+        Figure { name: "Figure 1".into(), outcome, measured: measured.collect(), ..Figure::default() }
+    }
+
+    /// A verdict is never better than its numbers, and a contradicted claim is never passed over.
+    #[test]
+    fn a_verdict_is_what_the_numbers_bear_out() {
+        let differs = || Verdict::Differs("the body is another".into());
+        let hidden = || Verdict::NotShown("there is no body".into());
+        for (outcome, holds, words) in [
+            (Verdict::Reproduced, &[Some(true), None][..], "reproduced"),
+            (
+                Verdict::Reproduced,
+                &[Some(true), Some(false)],
+                "differs because the measured numbers contradict the claim: number 1",
+            ),
+            (Verdict::Reproduced, &[None], "differs because no number could be held against a claim"),
+            (Verdict::Reproduced, &[], "differs because no number could be held against a claim"),
+            (differs(), &[Some(true)], "differs because the body is another"),
+            (
+                differs(),
+                &[Some(false)],
+                "differs because the body is another; and the measured numbers contradict a claim: number 0",
+            ),
+            (hidden(), &[Some(true)], "not shown because there is no body"),
+        ] {
+            assert_eq!(figure(outcome, holds).verdict().words(), words);
+        }
+    }
+
+    /// What a page does not show stands there with its reason, and without a mark that says otherwise.
+    #[test]
+    fn what_is_not_shown_is_listed_with_its_reason() {
+        let part = |name: &str, shown: Shown| Part { name: name.into(), what: "a shape".into(), shown };
+        let page = FiguresPage {
+            figures: vec![figure(Verdict::Reproduced, &[Some(true)])],
+            parts: vec![
+                part("Figure 1", Shown::In("Figure 1".into())),
+                part("Figure 2", Shown::Nowhere("it is drawn by hand".into())),
+                part("Figure 3", Shown::In("Figure 9".into())),
+            ],
+            ..FiguresPage::default()
+        };
+        let words: Vec<String> = page.listed().iter().map(|listed| listed.verdict.words()).collect();
+        let expected = [
+            "reproduced",
+            "not shown because it is drawn by hand",
+            "not shown because the page has no figure \"Figure 9\"",
+        ];
+        assert_eq!(words, expected);
+        assert_eq!(page.lines().iter().filter(|line| line.contains("not shown because")).count(), 2);
+        let (html, index) = (page.to_html(), index_page(&[IndexEntry { file: "a.html", page: &page }]));
+        for html in [&html, &index] {
+            assert!(html.contains("not shown because it is drawn by hand") && html.contains("1 reproduced"), "{html}");
+        }
+        // A figure that is not shown has no ticks, whatever its numbers say.
+        let hidden = FiguresPage {
+            figures: vec![figure(Verdict::NotShown("there is no body".into()), &[Some(true)])],
+            ..FiguresPage::default()
+        };
+        assert!(html.contains('✓') && !hidden.to_html().contains('✓'));
+        // A skin without triangles has no view; the page says so.
+        let empty =
+            Figure { exhibits: vec![Exhibit::Skins(Box::default())], ..figure(Verdict::Reproduced, &[Some(true)]) };
+        let html = FiguresPage { figures: vec![empty], ..FiguresPage::default() }.to_html();
+        assert!(html.contains("The 3D view is not shown because"), "{html}");
     }
 }

@@ -102,7 +102,7 @@ impl FiguresRecipe {
 }
 
 impl FiguresOutcome {
-    /// The pages as JSON: for each figure its name, its verdict and its numbers.
+    /// The pages as JSON: for each figure its name, its verdict and its numbers, and for each part of the paper the figure that shows it.
     pub fn json(&self) -> Value {
         let page = |(document, page): &(Document, FiguresPage)| {
             let figures = page.figures.iter().map(|figure| {
@@ -119,7 +119,22 @@ impl FiguresOutcome {
                     "measured": measured.collect::<Vec<_>>(),
                 })
             });
-            json!({"document": document.name(), "title": page.title, "figures": figures.collect::<Vec<_>>()})
+            let parts = page.listed().into_iter().map(|listed| {
+                json!({
+                    "part": listed.name,
+                    "shows": listed.what,
+                    "figure": listed.figure.map(|at| &page.figures[at].name),
+                    "verdict": listed.verdict.key(),
+                    "words": listed.verdict.words(),
+                })
+            });
+            let parts = parts.collect::<Vec<_>>();
+            json!({
+                "document": document.name(),
+                "title": page.title,
+                "figures": figures.collect::<Vec<_>>(),
+                "parts": parts,
+            })
         };
         json!({"documents": self.pages.iter().map(page).collect::<Vec<_>>(), "written": self.written})
     }
