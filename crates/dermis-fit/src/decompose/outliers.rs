@@ -13,16 +13,17 @@
 //! parts. All but the largest are adrift if they are small (at most 8 vertices, and a quarter of the component); where more than a quarter of a
 //! component is adrift, that is how it moves. A position is an outlier in each of these cases:
 //!
-//! - The vertex is adrift alone, in at most half of the frames, and four times as far from where the motion of its neighbours takes it as in the others: skin that is
-//!   drawn out and goes back is on its way in the frames between.
-//! - It is adrift alone in more, and farther from all its neighbours than a quarter of the mesh's extent in half of them. Then it is of no use as a bone.
+//! - The vertex is adrift alone, in at most half of the frames, and in these four times as far from where the motion of its neighbours takes it as
+//!   in the others: skin that is drawn out and goes back is on its way in the frames between.
+//! - It is adrift alone in more, and farther from all its neighbours than a quarter of the mesh's extent in half of them. Then it is of no use as
+//!   a bone.
 //! - It is adrift with others that keep their shape, for one frame at a time, in at most a quarter of the frames.
 //!
 //! A part that is adrift for longer moves on its own: it is a bone, however few vertices it has.
 //!
-//! **What stands for them.** An outlier is no data. Until bones are known, its vertex is where the rigid motion of its neighbours takes it; then where its own bones take
-//! it, and bones and weights are solved again, the weights of these vertices from their other frames alone. These are the steps of expectation maximisation (Dempster, Laird & Rubin 1977): what remains is the least
-//! squares over the positions that count.
+//! **What stands for them.** An outlier is no data. Until bones are known, its vertex is where the rigid motion of its neighbours takes it; then
+//! where its own bones take it, and bones and weights are solved again, the weights of these vertices from their other frames alone. These are the
+//! steps of expectation maximisation (Dempster, Laird & Rubin 1977): what remains is the least squares over the positions that count.
 
 use super::Sequence;
 use super::bone_maps::fit_rigid;
@@ -268,8 +269,8 @@ impl Edges {
         outliers
     }
 
-    /// Whether a vertex is much farther from where its neighbours take it in the frames in which it is adrift alone than in those in which it is not adrift: the
-    /// medians of both.
+    /// Whether a vertex is much farther from where its neighbours take it in the frames in which it is adrift alone than in those in which it is
+    /// not adrift: the medians of both.
     fn is_sudden(&self, sequence: &Sequence<'_>, vertex: u32, times: &[&Adrift], adrift: &[BTreeSet<u32>]) -> bool {
         let off = |frame: usize| {
             sequence.frames[frame][vertex as usize].distance(self.carried(sequence, frame, vertex, &adrift[frame]))
