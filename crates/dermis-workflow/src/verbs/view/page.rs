@@ -187,7 +187,7 @@ impl ViewRecipe {
         let sources: Vec<Source> =
             [&self.file].into_iter().chain(&self.motion).map(|input| input.file.clone()).collect();
         let options = SequenceOptions { rest: None, read: self.read.clone() };
-        let read = step(watch, "read shapes", |_| load_sequences(&sources, &options)).map_err(Error::from);
+        let read = step(watch, "read shapes", |_| load_sequences(&sources, &options));
         let mut sequences = match read {
             // The motion has poses, and nothing here follows bones.
             Err(Error::File(crate::FileError::Lacks { .. }))
