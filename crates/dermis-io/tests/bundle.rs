@@ -188,7 +188,7 @@ fn halves_are_numbers_like_others() {
     let halves = |array: &Npy| {
         let half = |x: f64| -> u16 {
             let bits = (x as f32).to_bits();
-            if x == 0.0 { 0 } else { (bits >> 16 & 0x8000 | (bits >> 13 & 0x3ffff) - (112 << 10)) as u16 }
+            if x == 0.0 { 0 } else { ((bits >> 16 & 0x8000) | ((bits >> 13 & 0x3ffff) - (112 << 10))) as u16 }
         };
         Npy {
             descr: "<f2".into(),

@@ -1,19 +1,19 @@
 //! Numbers in texts for people. A file may hold any number, and 1e300 as Rust shows it is a line of 301 digits.
 
-/// From here on, numbers are shown with an exponent.
-const LARGE: f64 = 1e9;
+/// From here on, measured numbers are shown with an exponent, and numbers that somebody wrote.
+const LARGE: (f64, f64) = (1e9, 1e16);
 
 /// `value` with so many digits after the point; from a billion on with an exponent.
 pub fn decimal(value: f64, digits: usize) -> String {
-    match value.is_finite() && value.abs() >= LARGE {
+    match value.is_finite() && value.abs() >= LARGE.0 {
         true => format!("{value:.1e}"),
         false => format!("{value:.digits$}"),
     }
 }
 
-/// `value` with as few digits as tell it from its neighbours; with an exponent from a billion on, and below a millionth.
+/// `value` with as few digits as tell it from its neighbours; with an exponent from 1e16 on, and below a millionth.
 pub fn shortest(value: f64) -> String {
-    match value != 0.0 && value.is_finite() && !(1e-6..LARGE).contains(&value.abs()) {
+    match value != 0.0 && value.is_finite() && !(1e-6..LARGE.1).contains(&value.abs()) {
         true => format!("{value:e}"),
         false => value.to_string(),
     }

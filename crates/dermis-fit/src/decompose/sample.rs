@@ -6,7 +6,7 @@ use dermis_solve::Random;
 
 /// Cells along the longest side of the box, and where the first begins. Neither is a simple fraction of the other, so that no vertex of a regular mesh
 /// lies where two cells meet and rounding would decide.
-const CELLS: (f64, f64) = (1_021.732_050_807_568_9, 0.381_966_011_250_105_1);
+const CELLS: (f64, f64) = (1_021.732_050_807_569, 0.381_966_011_250_105_1);
 
 /// `count` vertices, ascending: the mesh in Morton order, one random vertex per stratum. The cells lie along the principal axes of the mesh.
 pub(super) fn stratified(rest: &[DVec3], count: usize, seed: u64) -> Vec<usize> {

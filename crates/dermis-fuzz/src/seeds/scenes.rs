@@ -83,7 +83,7 @@ pub fn glbs() -> Vec<Vec<u8>> {
         GlbScene { mesh, skeleton, weights: arm.rig.weights(), morphs: &morphs, clips: &all, ..scene },
         GlbScene { mesh: Some(arm.rig.mesh()), skeleton, weights: arm.rig.weights(), ..scene },
         GlbScene { mesh, morphs: &morphs, clips: &[bulges], ..scene },
-        GlbScene { skeleton, clips: &[moves.clone()], ..scene },
+        GlbScene { skeleton, clips: &all[1..], ..scene },
         GlbScene { skeleton, clips: &[shears, moves], ..scene },
         GlbScene { mesh: Some(arm.rig.mesh()), ..scene },
     ]
