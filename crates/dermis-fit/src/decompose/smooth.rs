@@ -183,11 +183,13 @@ mod tests {
         let supports: Vec<Support> = (0..rest.len()).map(|v| Support::single(usize::from(v > 5))).collect();
         let z = surface.smoothed(&supports, 8);
         let change = |a: usize, b: usize| ((frames[0][a] - frames[0][b]).length() - (rest[a] - rest[b]).length()).abs();
+        let ends = edges(&triangles);
+        let least = 1e-7 * ends.iter().map(|&(a, b)| rest[a].distance(rest[b])).sum::<f64>() / ends.len() as f64;
         for v in 0..rest.len() {
             let near: Vec<usize> = (0..rest.len())
                 .filter(|&u| u != v && triangles.iter().any(|t| t.contains(&(u as u32)) && t.contains(&(v as u32))))
                 .collect();
-            let conductance = |u: usize| 1.0 / (change(v, u) + 1e-12);
+            let conductance = |u: usize| 1.0 / (change(v, u) + least);
             let sum: f64 = near.iter().map(|&u| conductance(u)).sum();
             for k in 0..2 {
                 let mean: f64 = near.iter().map(|&u| conductance(u) / sum * z.row(u)[k]).sum();

@@ -26,7 +26,7 @@
 //! must not cost memory: here a promise is held against the archive's directory and the packed bytes before anything is
 //! allocated.
 //!
-//! Without `up_axis` Y is up; a file that does not say so is given a warning ([`Flaw::UnknownSpace`]).
+//! Without `up_axis` Y is up; a file that does not say so is given a warning ([`Flaw::UnknownSpace`](crate::Flaw::UnknownSpace)).
 
 mod archive;
 pub mod crowd;
