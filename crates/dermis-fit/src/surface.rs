@@ -34,6 +34,8 @@ struct Tree {
     /// The index that the caller knows each of `corners` by.
     names: Vec<u32>,
     boxes: Vec<Node>,
+    /// A squared distance that is nothing but rounding.
+    touching: f64,
 }
 
 /// A box and what is in it: triangles `start..start + count`, or, if `count` is zero, the boxes behind it and at `start`.
@@ -71,6 +73,8 @@ pub enum Place {
 
 /// Squared distances that differ by less, in parts of themselves, are equal.
 const EQUAL: f64 = 1e-9;
+/// The distance, in parts of the box around all, below which a point lies on the surface.
+const TOUCHING: f64 = 1e-10;
 /// Triangles in a leaf.
 const LEAF: usize = 4;
 
@@ -137,7 +141,8 @@ impl Tree {
             halve(&mut named, 0, &mut boxes);
         }
         let (names, corners) = named.into_iter().unzip();
-        Self { corners, names, boxes }
+        let size = boxes.first().map_or(0.0, |root: &Node| root.high.distance(root.low));
+        Self { corners, names, boxes, touching: (TOUCHING * size).powi(2) }
     }
 
     /// The triangles of a box and of all boxes in it.
@@ -181,7 +186,7 @@ impl Tree {
         }
         while let Some((at, distance)) = open.pop() {
             // Equal distances are followed up: the lowest triangle among them is the answer.
-            if distance > *within * (1.0 + EQUAL) {
+            if distance > *within * (1.0 + EQUAL) + self.touching {
                 continue;
             }
             let node = self.boxes[at as usize];
@@ -194,11 +199,13 @@ impl Tree {
             for t in node.triangles() {
                 let (point, place) = closest_on_triangle(p, &self.corners[t]);
                 let (distance_squared, triangle) = (point.distance_squared(p), self.names[t] as usize);
-                // As close but for rounding, which depends on how the surface stands, is as close.
+                // As close but for rounding, which depends on how the surface stands, is as close. On the surface itself all is rounding.
                 let closer = match best {
                     None => distance_squared <= *within,
-                    Some(b) if triangle < b.triangle => distance_squared <= b.distance_squared * (1.0 + EQUAL),
-                    Some(b) => distance_squared < b.distance_squared * (1.0 - EQUAL),
+                    Some(b) if triangle < b.triangle => {
+                        distance_squared <= b.distance_squared * (1.0 + EQUAL) + self.touching
+                    }
+                    Some(b) => distance_squared < b.distance_squared * (1.0 - EQUAL) - self.touching,
                 };
                 if closer {
                     *within = distance_squared;

@@ -41,19 +41,10 @@ impl Other {
     }
 }
 
-/// By vertex, the largest difference of a weight.
-fn differences<'a>(a: &'a Influences, b: &'a Influences) -> impl Iterator<Item = f64> + 'a {
-    let bones = a.bones_named().max(b.bones_named());
-    let entry = move |v: usize, k: usize| (a.value(v, BoneIndex::new(k)) - b.value(v, BoneIndex::new(k))).abs();
-    (0..a.vertices()).map(move |v| (0..bones).fold(0.0, |most, k| entry(v, k).max(most)))
-}
-
 fn largest_difference(a: &Influences, b: &Influences) -> f64 {
-    differences(a, b).fold(0.0, f64::max)
-}
-
-fn vertices_apart(a: &Influences, b: &Influences, most: f64) -> usize {
-    differences(a, b).filter(|apart| *apart > most).count()
+    let bones = a.bones_named().max(b.bones_named());
+    let entry = |v: usize, k: usize| (a.value(v, BoneIndex::new(k)) - b.value(v, BoneIndex::new(k))).abs();
+    (0..a.vertices()).flat_map(|v| (0..bones).map(move |k| (v, k))).fold(0.0, |most, (v, k)| entry(v, k).max(most))
 }
 
 /// The body and every third pose of its exercise.
@@ -126,7 +117,5 @@ fn the_body_gets_the_same_weights_by_heat_and_from_scans_whichever_way_it_stands
     assert_eq!(own.1, seen, "bone heat sees the same");
     assert!(largest_difference(&own.0, &other.0) < 1e-8, "heat: {}", largest_difference(&own.0, &other.0));
     assert_eq!(own.3.coverage, other.3.coverage);
-    // Where two triangles of a scan are as near as each other, rounding chooses: few vertices differ, and by little.
-    let (few, apart) = (vertices_apart(&own.2, &other.2, 1e-6), largest_difference(&own.2, &other.2));
-    assert!(few <= own.2.vertices() / 100 && apart < 5e-3, "scans: {few} vertices differ, by {apart} at most");
+    assert!(largest_difference(&own.2, &other.2) < 1e-6, "scans: {}", largest_difference(&own.2, &other.2));
 }
