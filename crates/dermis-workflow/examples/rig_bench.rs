@@ -4,6 +4,7 @@
 //! proportions and poses, and damaged variants of one of them. It prints a JSON object a line.
 
 use dermis_testkit::bodies::{biped, quadruped};
+use dermis_workflow::autorig::confidence::Limb;
 use dermis_workflow::autorig::{AutoRig, AutoRigSettings, Template, autorig};
 use dermis_workflow::load::load_rig;
 use dermis_workflow::rig::Mesh;
@@ -139,18 +140,13 @@ fn character(name: &str, path: &Path, template: &str, pairs: Pairs, sides: [&str
     let of = |name: &str| truth.iter().find(|(joint, _)| joint == name).map(|(_, p)| *p);
     let along = |names: &[&str]| -> f64 { names.windows(2).filter_map(|w| Some(of(w[0])?.distance(of(w[1])?))).sum() };
     let limb = |joint: &str| -> f64 {
-        match () {
-            () if joint.starts_with("front") => along(&["front_upper_leg_l", "front_lower_leg_l", "front_foot_l"]),
-            () if joint.starts_with("hind") => {
+        match Limb::of(joint).filter(|_| template == "biped") {
+            Some(limb) => limb.length('l', &of).unwrap_or(f64::NAN),
+            None if joint.starts_with("front") => along(&["front_upper_leg_l", "front_lower_leg_l", "front_foot_l"]),
+            None if joint.starts_with("hind") => {
                 along(&["hind_upper_leg_l", "hind_lower_leg_l", "hind_foot_l", "hind_toe_l"])
             }
-            () if joint.contains("arm") || joint.contains("hand") || joint.contains("clavicle") => {
-                along(&["upperarm_l", "lowerarm_l", "hand_l"])
-            }
-            () if ["thigh", "calf", "foot", "ball"].iter().any(|w| joint.starts_with(w)) => {
-                along(&["thigh_l", "calf_l", "foot_l"])
-            }
-            () => along(&["pelvis", "head"]).max(along(&["hips", "head"])),
+            None => along(&["hips", "head"]),
         }
     };
     row(name, mesh, template, &truth, &limb);

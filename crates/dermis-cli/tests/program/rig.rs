@@ -55,6 +55,7 @@ fn a_bare_body_is_rigged_exercised_and_walks() {
     let text = desk.good(&format!("rig {BODY} -o again.npz")).out;
     assert!(text.contains(&format!("{sure} of 22 joints are sure")), "{text}");
     let page = String::from_utf8(desk.bytes("rig.html")).unwrap();
+    assert!(page.contains(&format!("a chance of {:.0} % or more", 100.0 * SURE)));
     assert!(page.contains(&format!("{sure} of 22 joints are sure")) && page.matches("<td>sure</td>").count() == sure);
     assert!(page.contains("<svg") && page.contains("upperarm_l") && page.contains("id=\"page-glb\""));
     // The page walks: feet slide no more than those of the source, and the skin stays near the ground.

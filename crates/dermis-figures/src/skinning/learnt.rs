@@ -95,7 +95,7 @@ pub(super) fn figures(character: &Character) -> Result<Vec<Figure>, FigureError>
                  reach=global). Joints count at every vertex, as published. A ridge is chosen by leaving examples out.",
                 thin.examples().len()
             ),
-            outcome: Verdict::Differs("it learns one character's skin from its poses; the body model learns from scans of many people".into()),
+            outcome: Verdict::Differs("Dermis learns one character's skin from its poses, and SMPL learns a body from scans of many people".into()),
             measured: vec![
                 Measured::claimed(
                     "rms on new poses: artist's weights, with pose blend shapes",
