@@ -158,11 +158,10 @@ impl Form {
     }
 }
 
-/// Returns the mean over vertices of the error that each keeps on the poses left out, rms in metres, at the best λ and without
-/// solving for a model: what bases are compared by.
+/// Returns the error on the poses left out, rms over vertices in metres, at the best λ and without solving for a model: what bases
+/// and composite joints are compared by.
 ///
-/// It is a mean, where the choice of λ goes by the root of the mean square: few vertices, such as those that a corrective smoothing
-/// tears at a seam, must not decide for all.
+/// The mean over vertices of each one's rms would not do: it does not see that a base tears one vertex in a hundred.
 ///
 /// The base is read at `settings.sweep_vertices` vertices at most, evenly spread, and at their mirror images. Of local sculpts what
 /// they touched counts.

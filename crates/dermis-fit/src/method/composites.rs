@@ -74,8 +74,7 @@ const ETAS: [f64; 2] = [1.0, 2.0];
 /// Composites are taken if they lower the cross-validated error by this share.
 const LEAST_GAIN: f64 = 0.015;
 
-/// η with the cross-validated error that the joint model leaves, the mean over vertices of their rms in metres; the first is the one
-/// taken.
+/// η with the cross-validated error that the joint model leaves, rms over vertices in metres; the first is the one taken.
 pub(super) type Choice = Vec<(f64, f64)>;
 
 /// Chooses η by the error that the joint model leaves on examples left out; `none` is that without composites, where it is known.

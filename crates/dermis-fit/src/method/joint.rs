@@ -112,7 +112,7 @@ struct Validated {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct ValidatedBase {
     base: String,
-    /// The mean over vertices of their rms.
+    /// Rms over vertices, metres.
     validated: f64,
 }
 
@@ -120,7 +120,7 @@ struct ValidatedBase {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct ValidatedComposites {
     eta: f64,
-    /// The mean over vertices of their rms.
+    /// Rms over vertices, metres.
     validated: f64,
 }
 

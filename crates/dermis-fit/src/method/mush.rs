@@ -55,8 +55,8 @@ const MOST_VERTICES: usize = 500;
 /// Another base than linear blending is taken if it lowers the cross-validated error by this share.
 const LEAST_GAIN: f64 = 0.01;
 
-/// The bases of a choice, each with the cross-validated error that the joint model over it leaves, the mean over vertices of their
-/// rms in metres; the first is the one taken.
+/// The bases of a choice, each with the cross-validated error that the joint model over it leaves, rms over vertices in metres; the
+/// first is the one taken.
 pub(super) type Choice = Vec<(BaseChoice, f64)>;
 
 /// Examples as the choice of a base reads them: with all vertices, or with some.
