@@ -127,7 +127,7 @@ const TABLE: &[Rule] = &[
         2800,
         &["dermis-rig", "dermis-deform", "dermis-motion", "dermis-io", "dermis-workflow", TEST_ONLY],
     ),
-    rule("xtask", 6700, &[]),
+    rule("xtask", 6900, &[]),
 ];
 
 /// May be a dev-dependency of every crate.

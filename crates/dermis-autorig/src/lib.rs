@@ -11,11 +11,13 @@
 //! - [`template`]: what is looked for
 //! - [`penalties`], [`embed`]: the best embeddings of a template's landmarks
 //! - [`limb`], [`place`]: centre lines, and all joints
+//! - [`confidence`]: how far the place of a joint is to be trusted
 //! - [`weigh`]: bone heat on the body, and what lies on it
 //!
 //! Source: Baran & Popović 2007, Automatic rigging and animation of 3D characters. Modules name their departures.
 
 pub mod body;
+pub mod confidence;
 pub mod embed;
 pub mod field;
 pub mod frame;
@@ -31,6 +33,7 @@ pub mod template;
 pub mod weigh;
 pub mod winding;
 
+pub use confidence::Verdict;
 pub use dermis_motion::body::Convention;
 pub use rigged::{AutoRig, AutoRigError, AutoRigReport, AutoRigSettings, FoundJoint, autorig};
 pub use template::Template;

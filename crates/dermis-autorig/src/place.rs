@@ -7,7 +7,7 @@
 //! 2. Joints of the trunk lie between those that begin limbs: where the template has them along the line from the limbs of one
 //!    landmark to those of the next, half way to the middle of the trunk. A palm is as long as its fingers say.
 //! 3. Partners become images of each other, and joints in the middle lie in the plane, if the body stands symmetrically.
-//! 4. Joints outside move to the nearest ball, and joints whose bones leave the body move until they do not.
+//! 4. Joints outside move to the nearest ball, and joints whose bones leave the body move until they do not; then step 3 once more.
 //!
 //! Source: Baran & Popović 2007, section 3.4 (distance to the medial surface, lengths, directions, symmetry). Departure: no descent over all
 //! joints at once: cross sections give the middle of a limb exactly, and the search along it is exhaustive.
@@ -27,6 +27,8 @@ pub struct Places {
     pub joints: Vec<Option<DVec3>>,
     /// The ends of bones.
     pub ends: Vec<Option<DVec3>>,
+    /// How far every joint was from the image of its partner before the sides were made alike; 0 without a plane.
+    pub asymmetry: Vec<f64>,
 }
 
 /// How far a joint moves along its limb to a bend or a narrow part, over the limb's length.
@@ -82,7 +84,7 @@ pub fn place(
     let template = search.template;
     let stance = &template.stances[embedding.stance];
     let count = template.joints.len();
-    let mut places = Places { joints: vec![None; count], ends: vec![None; count] };
+    let mut places = Places { joints: vec![None; count], ends: vec![None; count], asymmetry: vec![0.0; count] };
     let mut limbs = limbs(search, embedding, stance, field);
     agree(search, stance, &mut limbs);
     for limb in &limbs {
@@ -98,6 +100,7 @@ pub fn place(
     let palms = palms(search, stance, &limbs);
     trunk(search, embedding, frame, stance, field, &palms, &mut places);
     apply(pins, &mut places.joints);
+    places.asymmetry = asymmetry(search, &places.joints);
     symmetrical(search, pins, &mut places);
     riders(search, frame, stance, &mut places);
     apply(pins, &mut places.joints);
@@ -107,6 +110,8 @@ pub fn place(
         }
     }
     keep_inside(search, field, pins, &mut places);
+    // The nearest ball may lie beside the plane.
+    symmetrical(search, pins, &mut places);
     places
 }
 
@@ -363,6 +368,16 @@ fn centred(field: &Field, p: DVec3, axis: DVec3) -> DVec3 {
         moved += d * 0.5 * (forth - back).clamp(-0.2, 0.2);
     }
     p + 0.5 * (0.5 * moved)
+}
+
+/// How far every joint is from the image of its partner.
+fn asymmetry(search: &Search<'_>, joints: &[Option<DVec3>]) -> Vec<f64> {
+    let Some(symmetry) = search.symmetry else { return vec![0.0; joints.len()] };
+    let far = |j: usize| {
+        let (p, q) = (joints[j]?, joints[search.template.joints[j].partner]?);
+        Some(p.distance(symmetry.image(q)))
+    };
+    (0..joints.len()).map(|j| far(j).unwrap_or(0.0)).collect()
 }
 
 /// Makes partners images of each other, and puts the middle into the plane.

@@ -1,6 +1,7 @@
 //! The whole way, from a mesh and a template to a skeleton with weights.
 
 use crate::body::{Body, Mended};
+use crate::confidence::{Evidence, Limb, Verdict, confidence, verdict};
 use crate::embed::{Embedding, SPREAD, Search};
 use crate::field::Field;
 use crate::frame::{Frame, frames};
@@ -12,7 +13,7 @@ use crate::symmetry::Symmetry;
 use crate::template::{Frames, LandmarkKind, Reduced, Template};
 use crate::weigh::{Weighed, weigh};
 use crate::winding::{Effort, Spent};
-use dermis_motion::anatomy::Part;
+use dermis_motion::anatomy::{Part, Side};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::{BoneIndex, BoneVec, Influences, Mesh, MeshError, Progress, Skeleton};
 use rayon::prelude::*;
@@ -60,12 +61,22 @@ pub struct FoundJoint {
     pub place: DVec3,
     /// The end of its bone, where that ends the shape.
     pub end: Option<DVec3>,
-    /// How sure it is, 0 to 1: how little it moves between the best embeddings.
-    pub confidence: f64,
-    /// How far it moves between them: the standard deviation, in parts of the body's largest side.
+    /// The chance that it lies within a tenth of its limb of where a rigger puts it; 1 if the user pinned it. `None` of a template that is not
+    /// calibrated: all but the built-in biped.
+    pub confidence: Option<f64>,
+    /// The trust in it, in a word.
+    pub verdict: Verdict,
+    /// What its confidence is made from; `None` of a template that is not calibrated.
+    pub evidence: Option<Evidence>,
+    /// How far it moves between the best embeddings: the standard deviation, in parts of the body's largest side.
     pub spread: f64,
-    /// Whether the user pinned it.
-    pub is_pinned: bool,
+}
+
+impl FoundJoint {
+    /// Whether its place is sure: by the calibration, or because the user said it.
+    pub fn is_sure(&self) -> bool {
+        matches!(self.verdict, Verdict::Pinned | Verdict::Sure)
+    }
 }
 
 /// What a caller learns.
@@ -178,8 +189,6 @@ const IN_PLANE: f64 = 0.2;
 /// How near the skin a keel lies, in the depth of its bone below the skin. At 1 the thighs of a fox tear its belly (an edge is stretched 4.3 times in a walk), at
 /// 0.4 they do not (2.9); at 0 the heat of a bone that touches the skin has no bound.
 const NEAR: f64 = 0.4;
-/// The spread at which confidence is down to 1/e.
-const UNSURE: f64 = 0.05;
 
 /// Embeds a template in a mesh and weighs it.
 ///
@@ -347,6 +356,7 @@ fn skeleton(
     let at = |j: usize| best.joints[j].unwrap_or(DVec3::ZERO);
     let number = |j: usize| kept.iter().position(|k| *k == j).map(BoneIndex::new);
     let heat: Vec<f64> = found.iter().map(|e| (-(e.penalty - found[0].penalty) / HEAT).exp()).collect();
+    let is_calibrated = Template::named("biped").as_ref() == Some(template);
     let (mut names, mut parents, mut bind) = (Vec::new(), Vec::new(), Vec::new());
     let (mut joints, mut segments) = (Vec::new(), Vec::new());
     for &j in &kept {
@@ -372,13 +382,17 @@ fn skeleton(
         let variance = over.iter().map(|(w, p)| w * p.distance_squared(mean)).sum::<f64>() / total;
         let is_pinned = pins[j].is_some();
         let spread = if is_pinned { 0.0 } else { variance.max(0.0).sqrt() };
+        let name = &template.joints[j].name;
+        let evidence = if is_calibrated { evidence(template, best, j, spread) } else { None };
+        let confidence = if is_pinned { Some(1.0) } else { evidence.and_then(|seen| confidence(name, seen)) };
         joints.push(FoundJoint {
-            name: template.joints[j].name.clone(),
+            name: name.clone(),
             place,
             end: best.ends[j].map(|p| body.outwards(p)),
-            confidence: (-spread / UNSURE).exp(),
+            confidence,
+            verdict: if is_pinned { Verdict::Pinned } else { verdict(confidence, spread) },
+            evidence,
             spread,
-            is_pinned,
         });
         segments.push(ends.iter().map(|end| [at(j), *end]).collect::<Vec<_>>());
     }
@@ -387,6 +401,14 @@ fn skeleton(
     }
     let skeleton = Skeleton::new(names, parents, bind).map_err(|e| AutoRigError::Internal(e.to_string()))?;
     Ok((skeleton, joints, BoneVec::new(segments)))
+}
+
+/// What the confidence of a joint of the biped is made from. The body's largest side is 1.
+fn evidence(template: &Template, places: &Places, joint: usize, spread: f64) -> Option<Evidence> {
+    let place = |name: &str| template.find(name).and_then(|j| places.joints[j]);
+    let side = if template.joints[joint].side == Side::Right { 'r' } else { 'l' };
+    let length = Limb::of(&template.joints[joint].name)?.length(side, &place)?;
+    Some(Evidence { spread, asymmetry: places.asymmetry[joint], proportion: length.max(1e-9).ln() })
 }
 
 #[cfg(test)]

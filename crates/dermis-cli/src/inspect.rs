@@ -40,8 +40,8 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode, Stop> {
 
 /// Shows the outcome, with an error for every file that cannot be read.
 pub fn show(outcome: &InspectOutcome, ui: &Ui, json: bool) -> ExitCode {
-    for file in &outcome.files {
-        match file {
+    for (_, held) in &outcome.files {
+        match held {
             Ok(_) if json => {}
             Ok(held) => held.lines().iter().for_each(|line| ui.print(line)),
             Err(error) => {

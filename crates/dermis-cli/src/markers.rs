@@ -17,7 +17,7 @@ pub struct MarkersArgs {
     #[arg(value_name = "RIG")]
     rig: PathBuf,
     /// Which bone carries which marker, and where on the rest pose (.json)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, alias = "set", value_name = "FILE")]
     marker_set: PathBuf,
     /// A take in which the subject stands as the rig does at rest: it places the markers that the set leaves open
     #[arg(long, value_name = "TAKE")]

@@ -18,7 +18,7 @@ const fn renamed(verb: &'static str, old: &'static str, new: &'static str) -> Ol
 }
 
 /// Every renamed option. Those of methods are in `method_options.rs`, the forms of `export` in `export.rs`.
-pub const OLD_SPELLINGS: [OldSpelling; 11] = [
+pub const OLD_SPELLINGS: [OldSpelling; 10] = [
     renamed("compare", "--poses", "--counts"),
     renamed("decompose", "--method", "--algorithm"),
     renamed("decompose", "--skeleton", "--tree"),
@@ -26,7 +26,6 @@ pub const OLD_SPELLINGS: [OldSpelling; 11] = [
     renamed("exercise", "--fps", "--rate"),
     renamed("exercise", "--poses", "--count"),
     renamed("invert", "--method", "--algorithm"),
-    renamed("markers", "--set", "--marker-set"),
     renamed("rig", "--exercise", "--write-exercise"),
     renamed("weights", "--examples", "--registered"),
     renamed("weights", "--motion", "--poses"),

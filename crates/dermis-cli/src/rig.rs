@@ -149,13 +149,11 @@ pub fn show(outcome: &RigOutcome, ui: &Ui, json: bool) -> ExitCode {
             100.0 * report.facing
         ));
     }
-    let unsure: Vec<String> = outcome
-        .names
-        .iter()
-        .zip(&outcome.made.joints)
-        .filter(|(_, joint)| joint.confidence < dermis_workflow::recipe::UNSURE)
-        .map(|(name, joint)| format!("{name} ({:.0} %)", 100.0 * joint.confidence))
-        .collect();
+    match outcome.sure() {
+        Some(sure) => ui.print(&format!("{sure} of {} joints are sure", outcome.names.len())),
+        None => ui.print("how sure the joints are is calibrated for the biped alone: look at every joint"),
+    }
+    let unsure = outcome.unsure();
     if !unsure.is_empty() {
         ui.print(&format!("look at these first, and pin them with --joints if they are wrong: {}", unsure.join(", ")));
     }

@@ -261,3 +261,24 @@ fn a_bad_fit_is_not_called_exact() {
     let clean = limb.searched(&limb.frames, 2);
     assert!(clean.report.stopped != Stopped::Exact || limb.farthest(&limb.frames, &clean) <= 1e-5);
 }
+
+/// Skin that an extreme pose draws far stretches around what it draws, if only in one frame. A vertex that leaves it leaves it whole.
+#[test]
+fn skin_that_stretches_in_one_frame_is_kept() {
+    let limb = Limb::new(12);
+    let centre = limb.rest[6 * SIDES];
+    let (height, radius) = (1.2, 0.15);
+    let mut frames = limb.frames.clone();
+    for (x, p) in frames[5].iter_mut().zip(&limb.rest) {
+        *x += DVec3::Y * (height * (-(p.distance(centre) / radius).powi(2)).exp());
+    }
+    let found = limb.searched(&frames, 2);
+    assert!(found.report.outliers.is_empty(), "{:?}", found.report.outliers);
+    assert_ne!(found.report.stopped, Stopped::Exact, "two bones do not make a bump");
+    let mut frames = limb.frames.clone();
+    frames[5][6 * SIDES] += DVec3::Y * height;
+    let found = limb.searched(&frames, 2);
+    let named: Vec<_> = found.report.outliers.iter().map(|o| (o.frame, o.vertex)).collect();
+    assert_eq!(named, [(5, 6 * SIDES)]);
+    assert_ne!(found.report.stopped, Stopped::Exact, "exact is said of all positions, or not at all");
+}

@@ -335,7 +335,10 @@ def test_models_and_errors_keep_folders_and_lines_to_themselves(
         assert (str(Path(EXERCISE).parent).encode() in (tmp_path / "own.dermis").read_bytes()) == is_full
     with pytest.raises(dermis.Error, match='provenance is "some"'):
         dermis.fit(body, exercise, method=dermis.OwnWeights(), folds=0, provenance="some")  # type: ignore[arg-type]
-    with pytest.raises(dermis.Error) as forged:
-        dermis.inspect(tmp_path / "a\nwritten: \x1b[2K\u202eb.npz")
-    assert "\n" not in str(forged.value).split("\n hint: ")[0] and "\x1b" not in str(forged.value)
-    assert "\\nwritten: \\u{1b}[2K\\u{202e}b.npz" in str(forged.value)
+    forged = tmp_path / "a\nwritten: \x1b[2K\u202eb.npz"
+    with pytest.raises(dermis.Error) as refused:
+        dermis.Rig.open(forged)
+    assert "\n" not in str(refused.value).split("\n hint: ")[0] and "\x1b" not in str(refused.value)
+    assert "\\nwritten: \\u{1b}[2K\\u{202e}b.npz" in str(refused.value)
+    body_file, unread = dermis.inspect(EXERCISE, forged)
+    assert "error" not in body_file and "no such file" in unread["error"]

@@ -37,13 +37,15 @@ pub struct RigPage<'a> {
 /// A joint on the page.
 #[derive(Clone, Debug)]
 pub struct RigPageJoint {
-    /// As it is drawn.
+    /// As it is drawn; its note is the verdict.
     pub drawn: DrawnJoint,
+    /// The chance that it lies where a rigger puts it; `None` if the template is not calibrated.
+    pub confidence: Option<f64>,
     /// How far it moves between the best embeddings: the standard deviation, in parts of the body's largest side.
     pub spread: f64,
-    /// Whether the user pinned it.
-    pub is_pinned: bool,
-    /// Whether somebody should look at it.
+    /// Whether it is called sure, or the user pinned it.
+    pub is_sure: bool,
+    /// Whether somebody should look at it first.
     pub is_unsure: bool,
 }
 
@@ -75,7 +77,7 @@ impl RigPage<'_> {
             figures: self.figures(),
             notes: self.notes(),
             ground: self.feet.is_some().then_some(self.ground),
-            sure: names().zip(self.joints.iter().map(|joint| joint.drawn.confidence)).collect(),
+            sure: names().zip(self.joints.iter().map(|joint| joint.drawn.grade)).collect(),
             below: self.drawings() + &self.table(),
             skin: "skin of the new rig, by bone heat".into(),
             given: Given::Truth,
@@ -91,19 +93,35 @@ impl RigPage<'_> {
         self.joints.iter().filter(|joint| joint.is_unsure).map(|joint| joint.drawn.name.as_str()).collect()
     }
 
+    fn is_calibrated(&self) -> bool {
+        self.joints.iter().any(|joint| joint.confidence.is_some())
+    }
+
+    fn sure(&self) -> usize {
+        self.joints.iter().filter(|joint| joint.is_sure).count()
+    }
+
     fn headline(&self) -> PageVerdict {
-        match &self.unsure()[..] {
-            [] => {
-                PageVerdict { text: "Every joint is sure: the best embeddings agree on it.".into(), tone: Tone::Good }
+        let correct = "Correct places that are wrong in the file of joints, and rig the mesh again with it; the others are solved for again.";
+        let (sure, all, unsure) = (self.sure(), self.joints.len(), self.unsure().join(", "));
+        let (text, tone) = match (unsure.is_empty(), self.is_calibrated()) {
+            (true, true) if sure == all => ("Every joint is sure.".into(), Tone::Good),
+            (true, true) => (
+                format!("{sure} of {all} joints are sure, and none is unsure. Look at the others. {correct}"),
+                Tone::Caution,
+            ),
+            (true, false) => {
+                (format!("This template is not calibrated: look at every joint. {correct}"), Tone::Caution)
             }
-            unsure => PageVerdict {
-                text: format!(
-                    "Look at these joints first: {}. Correct their places in the file of joints, and rig the mesh again with it; the others are solved for again.",
-                    unsure.join(", ")
-                ),
-                tone: Tone::Caution,
-            },
-        }
+            (false, true) => {
+                (format!("{sure} of {all} joints are sure. Look at these first: {unsure}. {correct}"), Tone::Caution)
+            }
+            (false, false) => (
+                format!("This template is not calibrated: look at every joint, and first at {unsure}. {correct}"),
+                Tone::Caution,
+            ),
+        };
+        PageVerdict { text, tone }
     }
 
     fn figures(&self) -> Vec<KeyFigure> {
@@ -112,7 +130,7 @@ impl RigPage<'_> {
         let mesh = self.rig.mesh();
         let mut figures = vec![
             figure("Vertices", count(mesh.positions.len()), format!("{} triangles", mesh.triangles.len())),
-            figure("Bones", count(self.joints.len()), format!("{} unsure", self.unsure().len())),
+            figure("Bones", count(self.joints.len()), format!("{} sure, {} unsure", self.sure(), self.unsure().len())),
         ];
         if let Some(feet) = &self.feet {
             let of_leg = |length: f64| format!("{:.1} % of a leg", 100.0 * length / feet.leg.max(1e-12));
@@ -129,8 +147,15 @@ impl RigPage<'_> {
     }
 
     fn notes(&self) -> Vec<String> {
-        let agree = "A joint is green where the best embeddings agree on its place, and red where they do not.";
-        let mut notes = vec![agree.to_owned()];
+        let colours = match self.is_calibrated() {
+            true => {
+                "A joint is green if its place is sure, and red if it is unsure. Sure means a chance of 98 % or more to lie within a tenth of its limb of where a rigger puts it, by the joints of other bodies."
+            }
+            false => {
+                "A joint is red if the best embeddings disagree on its place. Nothing says how far the others are to be trusted: only the biped is calibrated."
+            }
+        };
+        let mut notes = vec![colours.to_owned()];
         match &self.feet {
             Some(feet) => {
                 let (walk, slide) = (self.motion, show_length(feet.slide, &self.unit));
@@ -182,19 +207,15 @@ impl RigPage<'_> {
     /// How sure every joint is.
     fn table(&self) -> String {
         let mut rows = String::from(
-            "<section><table><thead><tr><th>joint</th><th>sure</th><th>moves between the best embeddings by</th><th></th></tr></thead><tbody>\n",
+            "<section><table><thead><tr><th>joint</th><th></th><th>confidence</th><th>moves between the best embeddings by</th></tr></thead><tbody>\n",
         );
         for joint in &self.joints {
-            let mark = match (joint.is_pinned, joint.is_unsure) {
-                (true, _) => "pinned",
-                (false, true) => "look here",
-                _ => "",
-            };
+            let confidence = joint.confidence.map_or("–".into(), |chance| format!("{:.0} %", 100.0 * chance));
             let _ = writeln!(
                 rows,
-                "<tr><td>{}</td><td>{:.0} %</td><td>{:.1} % of the size</td><td>{mark}</td></tr>",
+                "<tr><td>{}</td><td>{}</td><td>{confidence}</td><td>{:.1} % of the size</td></tr>",
                 escape(&joint.drawn.name),
-                100.0 * joint.drawn.confidence,
+                escape(&joint.drawn.note),
                 100.0 * joint.spread
             );
         }

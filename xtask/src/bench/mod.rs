@@ -1,6 +1,7 @@
 //! `cargo xtask bench WHAT ...`: tables of error and time with rivals measured in the same run, as Markdown and JSON.
 
 mod artist;
+mod confidence;
 mod crowd;
 mod decompose;
 mod driver;
@@ -21,6 +22,7 @@ use std::process::{Command, ExitCode};
 /// Runs a bench by name.
 pub fn run(arguments: &[&str]) -> ExitCode {
     match arguments {
+        ["confidence", options @ ..] => confidence::run(options),
         ["crowd", options @ ..] => crowd::run(options),
         ["decompose", folder, options @ ..] => decompose::run(folder, options),
         ["evaluate", options @ ..] => evaluate::run(options),
@@ -33,7 +35,7 @@ pub fn run(arguments: &[&str]) -> ExitCode {
         ["suggest", options @ ..] => suggest::run(options),
         ["viewer", options @ ..] => viewer::run(options),
         _ => crate::usage::usage(
-            "bench needs: crowd [--json OUT] [--instances N] [--rounds N], decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], loop [DIR] [--json OUT] [--steps N] [--method NAME], neural DIR [--json OUT] [--poses N,...], python [--json OUT], rig [DIR] [--json OUT], scans [--json OUT] [--scans N] [--held-out N] [--rounds N], suggest [DIR] [--json OUT] [--draws N] [--starts N], or viewer [--json OUT] [--vertices N] [--quick]",
+            "bench needs: confidence FOLDER [--json OUT], crowd [--json OUT] [--instances N] [--rounds N], decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], loop [DIR] [--json OUT] [--steps N] [--method NAME], neural DIR [--json OUT] [--poses N,...], python [--json OUT], rig [DIR] [--json OUT], scans [--json OUT] [--scans N] [--held-out N] [--rounds N], suggest [DIR] [--json OUT] [--draws N] [--starts N], or viewer [--json OUT] [--vertices N] [--quick]",
         ),
     }
 }

@@ -317,6 +317,7 @@ fn vertices_that_fly_off_are_set_aside_and_named() {
     assert_eq!(named, [("f0", 40.0), ("f3", 21.0), ("f7", 21.0)]);
     assert!((number(&value["set_aside"][1], "distance") - 5.0).abs() < 1e-5, "{value}");
     assert!(number(&value, "error.max") < 1e-5 * tube.diagonal(), "{value}");
+    assert_eq!(value["stopped_because"], "converged", "exact is said of all positions, or not at all");
     // The bones show the sequence as it was, and the file the frames as they are.
     let made = npz::read(&desk.bytes("o.npz"), "o").unwrap();
     let (skeleton, weights) = (made.skeleton.unwrap(), made.weights.unwrap());
@@ -335,6 +336,7 @@ fn vertices_that_fly_off_are_set_aside_and_named() {
     assert_eq!(value["set_aside"][0]["frame"], "s f0");
     let value = desk.json("decompose t.npz --bones 3 -o o.npz --force --json");
     assert!(value["set_aside"].as_array().unwrap().is_empty());
+    assert_eq!(value["stopped_because"], "exact");
     // A fit that is bad is not called exact, however far the vertex flew.
     let value = desk.json("decompose s.npz --bones 2 -o o.npz --force --json");
     assert!(number(&value, "error.max") > 1e-3 * tube.diagonal());

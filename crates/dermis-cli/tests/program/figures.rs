@@ -2,6 +2,7 @@
 
 use crate::tube::{Flesh, Tube};
 use crate::{Desk, keys};
+use std::path::Path;
 
 #[test]
 fn the_figures_of_pose_space_are_a_page_with_its_numbers() {
@@ -34,8 +35,12 @@ fn all_documents_are_made_of_a_character_with_an_index() {
     assert_eq!(keys(&told), ["documents", "written"]);
     let pages = ["course.html", "envelope.html", "index.html", "pose-space.html", "scans.html", "skinning.html"];
     assert_eq!(desk.names("figures"), pages);
+    let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/figures.md");
+    let list = std::fs::read_to_string(list).unwrap();
     for document in told["documents"].as_array().unwrap() {
         for figure in document["figures"].as_array().unwrap() {
+            let row = format!("| {} | ", figure["figure"].as_str().unwrap());
+            assert!(list.contains(&row), "docs/figures.md does not list {figure}");
             let broken = figure["measured"].as_array().unwrap().iter().any(|m| m["holds"] == false);
             assert!(!(broken && figure["verdict"] == "reproduced"), "{figure}");
             assert!(

@@ -1,6 +1,7 @@
 //! `dermis rig`: the bundled body without its skeleton.
 
 use crate::{Desk, number};
+use dermis_workflow::autorig::confidence::{Limb, SURE, UNSURE};
 use dermis_workflow::io::npz;
 use dermis_workflow::rig::glam::DVec3;
 use serde_json::{Value, json};
@@ -28,7 +29,33 @@ fn a_bare_body_is_rigged_exercised_and_walks() {
     let names = ["pelvis", "neck_01", "head", "upperarm_l", "lowerarm_l", "hand_l", "thigh_r", "calf_r", "foot_r"];
     let error = names.map(|name| head(&found, name).distance(head(&own, name)) / leg).iter().sum::<f64>() / 9.0;
     assert!(error < 0.05, "the mean error is {error} of a leg");
+    // Joints that are called sure are within a tenth of their limb; text, JSON and page say the same of each.
+    let mut sure = 0;
+    for (name, joint) in told["joints"].as_object().unwrap() {
+        let limb = Limb::of(name).unwrap();
+        let side = if name.ends_with("_r") { 'r' } else { 'l' };
+        let length = limb.length(side, &|name| Some(head(&own, name))).unwrap();
+        let off = head(&found, name).distance(head(&own, name)) / length;
+        let confidence = number(joint, "confidence");
+        let expected = if confidence >= SURE {
+            "sure"
+        } else if confidence >= UNSURE {
+            "likely"
+        } else {
+            "unsure"
+        };
+        assert_eq!(joint["verdict"], expected, "{name}: {joint}");
+        assert!(expected != "sure" || off < 0.1, "{name} is called sure, and is off by {off} of its limb");
+        sure += usize::from(expected == "sure");
+        let is_named = told["unsure"].as_array().unwrap().contains(&json!(name));
+        assert_eq!(is_named, expected == "unsure", "{name}");
+    }
+    assert_eq!(told["sure"], json!(sure), "{told}");
+    assert!((6..22).contains(&sure), "{sure} joints are sure");
+    let text = desk.good(&format!("rig {BODY} -o again.npz")).out;
+    assert!(text.contains(&format!("{sure} of 22 joints are sure")), "{text}");
     let page = String::from_utf8(desk.bytes("rig.html")).unwrap();
+    assert!(page.contains(&format!("{sure} of 22 joints are sure")) && page.matches("<td>sure</td>").count() == sure);
     assert!(page.contains("<svg") && page.contains("upperarm_l") && page.contains("id=\"page-glb\""));
     // The page walks: feet slide no more than those of the source, and the skin stays near the ground.
     assert_eq!((&told["motion"]["source"], &told["motion"]["refusal"]), (&json!("body"), &Value::Null), "{told}");

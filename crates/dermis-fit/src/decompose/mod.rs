@@ -189,7 +189,8 @@ pub enum Stopped {
     Enough,
     /// The cap on iterations was reached.
     IterationLimit,
-    /// The sequence is reproduced to rounding: within 1e-6 of half the extent, root mean square, and 1e-5 at every position.
+    /// The sequence is reproduced to rounding: within 1e-6 of half the extent, root mean square, and 1e-5 at every position. Never where some were
+    /// set aside.
     Exact,
 }
 

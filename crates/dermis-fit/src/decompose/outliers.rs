@@ -10,8 +10,9 @@
 //! ```
 //!
 //! q is the c that nine edges in ten stay below, so that a skin that stretches everywhere tears nowhere. Torn edges cut a connected component into
-//! parts. All but the largest are adrift if they are small (at most 8 vertices, and a quarter of the component); where more than a quarter of a
-//! component is adrift, that is how it moves. A position is an outlier in each of these cases:
+//! parts. All but the largest are adrift if they are small (at most 8 vertices, and a quarter of the component) and the skin around them does not
+//! stretch: their edges to it change by four times as much as any of its own. Where more than a quarter of a component is adrift, that is how it
+//! moves. A position is an outlier in each of these cases:
 //!
 //! - The vertex is adrift alone, in at most half of the frames, and in these four times as far from where the motion of its neighbours takes it as
 //!   in the others: skin that is drawn out and goes back is on its way in the frames between.
@@ -53,7 +54,8 @@ const LOOKS: usize = 1 << 20;
 const ADRIFT: (usize, usize) = (8, 4);
 /// The share of the frames, as a reciprocal, in which a vertex is adrift alone, and with others.
 const FRAMES: (usize, usize) = (2, 4);
-/// How much farther than in other frames a vertex is from where its neighbours take it where it is an outlier.
+/// How much more the edges of an outlier change than those around it, and how much farther it is from where its neighbours take it than in other
+/// frames.
 const SUDDEN: f64 = 4.0;
 /// How far from its neighbours a vertex is of no use, in parts of the extent.
 const FAR: f64 = 0.25;
@@ -326,7 +328,7 @@ impl Edges {
         let mut of_component: BTreeMap<u32, usize> = BTreeMap::new();
         adrift.iter().for_each(|&v| *of_component.entry(whole.first(v)).or_default() += 1);
         let few = |v: &u32| ADRIFT.1 * of_component[&whole.first(*v)] <= whole.size(*v);
-        let rest = sequence.rest;
+        let (rest, alone) = (sequence.rest, self.torn_alone(sequence.rest, x, &adrift, &parts));
         let nearest = |v: u32| {
             // A place at rest that is wrong lies far off in every frame.
             let apart = |x: &[DVec3], u: u32| x[u as usize].distance(x[v as usize]);
@@ -334,7 +336,29 @@ impl Edges {
             self.neighbours.of(v as usize).iter().map(away).fold(f64::INFINITY, f64::min)
         };
         let one = |vertex: u32| Adrift { vertex, frame, alone: (parts.size(vertex) == 1).then(|| nearest(vertex)) };
-        adrift.into_iter().filter(few).map(one).collect()
+        adrift.iter().copied().filter(few).filter(|v| alone.contains(&parts.first(*v))).map(one).collect()
+    }
+
+    /// The parts adrift that skin around them does not follow, by their first vertex: their edges to it change by more than four times what any of
+    /// its own do. Where skin stretches, the edges around a part that it carries far stretch too.
+    fn torn_alone(&self, rest: &[DVec3], x: &[DVec3], adrift: &[u32], parts: &Parts) -> BTreeSet<u32> {
+        let change = |a: u32, b: u32| self.change(&(a, b, rest[a as usize].distance(rest[b as usize])), x);
+        let stays = |v: &u32| adrift.binary_search(v).is_err();
+        let mut torn: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        let mut around: BTreeMap<u32, f64> = BTreeMap::new();
+        for &v in adrift {
+            let (torn, around) = (torn.entry(parts.first(v)).or_default(), around.entry(parts.first(v)).or_default());
+            for &u in self.neighbours.of(v as usize).iter().filter(|u| stays(u)) {
+                torn.push(change(v, u));
+                let beside = self.neighbours.of(u as usize).iter().filter(|w| stays(w));
+                *around = beside.map(|&w| change(u, w)).fold(*around, f64::max);
+            }
+        }
+        let is_alone = |(part, torn): &mut (u32, Vec<f64>)| {
+            let middle = torn.len() / 2;
+            torn.is_empty() || *torn.select_nth_unstable_by(middle, f64::total_cmp).1 > SUDDEN * around[part]
+        };
+        torn.into_iter().filter_map(|mut one| is_alone(&mut one).then_some(one.0)).collect()
     }
 
     /// Vertices around one that are no outliers: ring by ring, until there are enough.

@@ -187,6 +187,10 @@ impl<'a> Run<'a> {
         found.weights = solved.map_err(DecomposeError::Weights)?;
         mended.follow(&found.weights, &found.transforms);
         found.report.outliers = mended.outliers();
+        // What reproduces all but some positions is not exact.
+        if found.report.stopped == Stopped::Exact {
+            found.report.stopped = Stopped::Converged;
+        }
         Ok(found)
     }
 

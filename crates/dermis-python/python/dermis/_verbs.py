@@ -732,7 +732,7 @@ def inspect(*files: Path) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        An object for every file that can be read.
+        An object for every file. That of a file that cannot be read holds the reason as ``error``.
     """
     return run({"inspect": {"files": _inputs(files)}})  # type: ignore[no-any-return]
 

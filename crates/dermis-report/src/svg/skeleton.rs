@@ -16,7 +16,9 @@ pub struct DrawnJoint {
     /// The end of its bone, where that ends the shape.
     pub end: Option<DVec3>,
     /// From 0, red, to 1, green.
-    pub confidence: f64,
+    pub grade: f64,
+    /// What shows with its name.
+    pub note: String,
 }
 
 /// Squares along the longer side of the drawing.
@@ -84,15 +86,13 @@ pub fn skeleton(
     }
     for joint in joints.iter().filter(|j| j.place.is_finite()) {
         let at = place(joint.place);
-        let sure = joint.confidence.clamp(0.0, 1.0);
-        let (red, green) = ((230.0 * (1.0 - sure)) as u8 + 20, (170.0 * sure) as u8 + 20);
-        let name = escape(&joint.name);
+        let grade = joint.grade.clamp(0.0, 1.0);
+        let (red, green) = ((230.0 * (1.0 - grade)) as u8 + 20, (170.0 * grade) as u8 + 20);
+        let (name, note) = (escape(&joint.name), escape(&joint.note));
         let _ = write!(
             svg,
-            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.4\" fill=\"rgb({red},{green},40)\" stroke=\"white\" stroke-width=\"0.8\"><title>{name}: {:.0} %</title></circle>",
-            at.x,
-            at.y,
-            100.0 * sure
+            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.4\" fill=\"rgb({red},{green},40)\" stroke=\"white\" stroke-width=\"0.8\"><title>{name}: {note}</title></circle>",
+            at.x, at.y
         );
     }
     svg + "</g></svg>"
@@ -159,8 +159,14 @@ mod tests {
 
     #[test]
     fn names_of_joints_hold_no_markup_and_nothing_draws_nothing() {
-        let joint =
-            DrawnJoint { name: "<b&".into(), place: DVec3::ONE, parent: None, end: Some(DVec3::ZERO), confidence: 1.0 };
+        let joint = DrawnJoint {
+            name: "<b&".into(),
+            place: DVec3::ONE,
+            parent: None,
+            end: Some(DVec3::ZERO),
+            grade: 1.0,
+            note: "sure".into(),
+        };
         let positions = [DVec3::ZERO, DVec3::X, DVec3::Y];
         let svg = skeleton("one", &positions, &[[0, 1, 2]], std::slice::from_ref(&joint), DVec3::X, DVec3::Y);
         assert!(svg.contains("&lt;b&amp;") && !svg.contains("<b"), "{svg}");

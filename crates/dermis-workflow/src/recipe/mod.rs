@@ -38,7 +38,7 @@ pub use crate::verbs::pose::{PoseOutcome, PoseRecipe, Swing};
 pub use crate::verbs::report::{ReportOutcome, ReportRecipe};
 pub use crate::verbs::retarget::{RetargetOutcome, RetargetRecipe};
 pub use crate::verbs::rig::walk::{Feet, MotionSource, RigMotion};
-pub use crate::verbs::rig::{Axis, BoneNames, RigOutcome, RigRecipe, UNSURE};
+pub use crate::verbs::rig::{Axis, BoneNames, RigOutcome, RigRecipe};
 pub use crate::verbs::session::recipe::{SessionAct, SessionOutcome, SessionRecipe, SessionStatus};
 pub use crate::verbs::suggest::recipe::{SuggestOutcome, SuggestRecipe, SuggestedBundle};
 pub use crate::verbs::view::{Shows, ViewOutcome, ViewRecipe};

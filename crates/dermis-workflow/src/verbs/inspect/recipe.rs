@@ -6,7 +6,7 @@ use crate::recipe::{Existing, Input, Provenance, Watch, keep, reserve_page, step
 use crate::shown::file_stamps;
 use crate::verbs::inspect::{lines, look};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// A look into files.
@@ -32,8 +32,8 @@ pub struct InspectRecipe {
 /// What came of a look into files.
 #[derive(Debug)]
 pub struct InspectOutcome {
-    /// What each file holds, or why it cannot be read, in the order of the recipe.
-    pub files: Vec<Result<Inspected, Error>>,
+    /// Each file with what it holds, or why it cannot be read, in the order of the recipe.
+    pub files: Vec<(PathBuf, Result<Inspected, Error>)>,
     /// Where the page went.
     pub written: Option<PathBuf>,
 }
@@ -73,7 +73,7 @@ impl InspectRecipe {
         for input in &self.files {
             match one(input) {
                 Err(Error::Cancelled) => return Err(Error::Cancelled),
-                looked => files.push(looked),
+                looked => files.push((input.file.path.clone(), looked)),
             }
         }
         Ok(InspectOutcome { files, written })
@@ -90,12 +90,16 @@ impl InspectRecipe {
 impl InspectOutcome {
     /// Whether a file cannot be read.
     pub fn failed(&self) -> bool {
-        self.files.iter().any(Result::is_err)
+        self.files.iter().any(|(_, held)| held.is_err())
     }
 
-    /// `inspect --json`: an object for every file that can be read.
+    /// `inspect --json`: an object for every file. That of a file that cannot be read holds the reason as `error`.
     pub fn json(&self) -> Value {
-        self.files.iter().flatten().map(Inspected::json).collect()
+        let one = |(path, held): &(PathBuf, Result<Inspected, Error>)| match held {
+            Ok(held) => held.json(),
+            Err(error) => json!({"file": path, "error": error.to_string()}),
+        };
+        self.files.iter().map(one).collect()
     }
 }
 

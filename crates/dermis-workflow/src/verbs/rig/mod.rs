@@ -11,7 +11,7 @@ use crate::recipe::{
     ExerciseOutcome, ExerciseRecipe, Existing, Input, RigMotion, Watch, keep, reserve_page, seen, step,
 };
 use crate::verbs::weights::{check_ending, write_rig};
-use dermis_autorig::{AutoRig, AutoRigSettings, Convention, Template, autorig};
+use dermis_autorig::{AutoRig, AutoRigSettings, Convention, Template, Verdict, autorig};
 use dermis_io::{Contents, Space, UpAxis};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Rig, Skeleton};
@@ -143,9 +143,6 @@ impl Axis {
         }
     }
 }
-
-/// Joints below this confidence are named as those to look at.
-pub const UNSURE: f64 = 0.6;
 
 impl RigRecipe {
     fn default_influences() -> usize {
@@ -337,10 +334,17 @@ fn read_pins(path: &Path, template: &Template, names: Convention) -> Result<(Vec
 }
 
 impl RigOutcome {
-    /// Joints that are not sure: what to look at first.
+    /// Joints that are unsure: what to look at first.
     pub fn unsure(&self) -> Vec<&str> {
-        let of = self.names.iter().zip(&self.made.joints).filter(|(_, joint)| joint.confidence < UNSURE);
+        let of = self.names.iter().zip(&self.made.joints).filter(|(_, joint)| joint.verdict == Verdict::Unsure);
         of.map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// How many joints are sure, or pinned by the user; `None` if the template is not calibrated.
+    pub fn sure(&self) -> Option<usize> {
+        let joints = &self.made.joints;
+        let is_calibrated = joints.iter().any(|joint| joint.evidence.is_some());
+        is_calibrated.then(|| joints.iter().filter(|joint| joint.is_sure()).count())
     }
 
     /// The joints as a file of pins: places in the axes and unit of the mesh's file.
@@ -352,7 +356,9 @@ impl RigOutcome {
             .zip(&self.made.joints)
             .map(|(name, joint)| {
                 let place = from_ours.transform_point3(joint.place).to_array();
-                (name.clone(), json!({"place": place, "confidence": joint.confidence, "pinned": joint.is_pinned}))
+                let pinned = joint.verdict == Verdict::Pinned;
+                let told = json!({"place": place, "verdict": joint.verdict.word(), "confidence": joint.confidence, "pinned": pinned});
+                (name.clone(), told)
             })
             .collect();
         json!({"joints": joints})
@@ -371,6 +377,7 @@ impl RigOutcome {
             "triangles": self.triangles,
             "bones": self.names.len(),
             "joints": self.joints_json()["joints"],
+            "sure": self.sure(),
             "unsure": self.unsure(),
             "missing": report.missing,
             "stance": report.stance,

@@ -1,12 +1,13 @@
 //! What the page of a rigged mesh shows, from the outcome.
 
+use super::RigOutcome;
 use super::walk::RigMotion;
-use super::{RigOutcome, UNSURE};
 use crate::error::Error;
 use crate::report::rig_page::{RigPage, RigPageFeet, RigPageJoint};
 use crate::report::svg::DrawnJoint;
 use crate::report::unit_of;
 use crate::report::viewer::ViewerFrame;
+use dermis_autorig::Verdict;
 use dermis_io::gltf::{GlbScene, MorphNormals, write_glb};
 use dermis_io::to_bytes;
 use dermis_rig::{BoneIndex, Rig};
@@ -40,11 +41,17 @@ pub fn page(outcome: &RigOutcome, rig: &Rig, moved: &RigMotion) -> Result<String
             place: joint.place,
             parent: bones.parents()[bone].map(BoneIndex::get),
             end: joint.end,
-            confidence: joint.confidence,
+            grade: match joint.verdict {
+                Verdict::Pinned | Verdict::Sure => 1.0,
+                Verdict::Likely | Verdict::Uncalibrated => 0.5,
+                Verdict::Unsure => 0.0,
+            },
+            note: joint.verdict.word().into(),
         },
+        confidence: joint.confidence,
         spread: joint.spread,
-        is_pinned: joint.is_pinned,
-        is_unsure: joint.confidence < UNSURE,
+        is_sure: joint.is_sure(),
+        is_unsure: joint.verdict == Verdict::Unsure,
     });
     let page = RigPage {
         rig,
