@@ -16,6 +16,7 @@ from .package import needed
 from .reading import Unreadable
 
 CACHE = "Dermis Cache"
+SMOOTH = "Dermis Corrective Smooth"
 
 
 class DERMIS_OT_bake_shapes(jobs.JobOperator, bpy.types.Operator):
@@ -307,6 +308,40 @@ def _frame(rig, bone):
     return rest.T @ up
 
 
+class DERMIS_OT_add_smooth(examples.OfCharacter, bpy.types.Operator):
+    """Add the Corrective Smooth modifier that the fit found, behind the armature: the base of the model, without its correction"""
+
+    bl_idname = "dermis.add_smooth"
+    bl_label = "Add Corrective Smooth"
+
+    def run(self, context, thing):
+        steps, factor = smoothing(live.model_of(thing))
+        armature = reading.armature_modifier(thing)
+        modifier = thing.modifiers.get(SMOOTH) or thing.modifiers.new(SMOOTH, "CORRECTIVE_SMOOTH")
+        modifier.smooth_type, modifier.rest_source = "SIMPLE", "ORCO"
+        modifier.iterations, modifier.factor, modifier.scale = steps, factor, 1.0
+        modifier.use_only_smooth = modifier.use_pin_boundary = False
+        modifier.vertex_group = ""
+        thing.modifiers.move(list(thing.modifiers).index(modifier), list(thing.modifiers).index(armature) + 1)
+        thing.dermis.live = False
+        self.report({"INFO"}, f"Corrective Smooth with Repeat {steps} and Factor {factor:g}. Live is off")
+
+
+def smoothing(model):
+    """Repeat and factor of the corrective smoothing that a model corrects.
+
+    Raises
+    ------
+    Unreadable
+        If its base is another.
+    """
+    base = model.settings.get("base", "").split(" ")[0]
+    if not base.startswith("smooth:"):
+        raise Unreadable(f"The model corrects {base or 'the armature alone'}. The joint model finds smoothing where the examples show it")
+    steps, _, factor = base.removeprefix("smooth:").partition(",")
+    return int(steps), float(factor or 0.5)
+
+
 class DERMIS_OT_bake_cache(examples.OfCharacter, bpy.types.Operator):
     """Write the skin of every frame as a point cache (.pc2), and play it with a Mesh Cache modifier"""
 
@@ -423,7 +458,7 @@ class DERMIS_OT_export_glb(examples.OfCharacter, bpy.types.Operator):
         self.report({"INFO"}, os.path.basename(path))
 
 
-CLASSES = (DERMIS_OT_bake_shapes, DERMIS_OT_bake_cache, DERMIS_OT_export_glb)
+CLASSES = (DERMIS_OT_bake_shapes, DERMIS_OT_add_smooth, DERMIS_OT_bake_cache, DERMIS_OT_export_glb)
 
 
 def register():

@@ -311,6 +311,7 @@ class DERMIS_PT_bake(OfCharacter, bpy.types.Panel):
     def draw(self, context):
         column = self.layout.column(align=True)
         column.operator("dermis.bake_shapes", icon="SHAPEKEY_DATA")
+        column.operator("dermis.add_smooth", icon="MOD_SMOOTH")
         column.operator("dermis.bake_cache", icon="FILE_CACHE")
         column.operator("dermis.export_glb", icon="EXPORT")
         column.operator("dermis.save_model", icon="FILE_TICK")
@@ -351,7 +352,7 @@ MENU = (
     ("make_maps", "paint_map", "extend_here"),
     ("fit", "apply_strength", "suggest", "show_error", "hide_error", "report"),
     ("weights_from_heat", "weights_from_examples", "compile", "decompose", "invert_shape"),
-    ("bake_shapes", "bake_cache", "export_glb", "save_model", "write_bundle"),
+    ("bake_shapes", "add_smooth", "bake_cache", "export_glb", "save_model", "write_bundle"),
 )
 HOSTS = ("VIEW3D_MT_object", "VIEW3D_MT_pose", "VIEW3D_MT_sculpt")
 

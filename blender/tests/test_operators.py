@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from conftest import bent_arm, bulge, select
-from dermis_blender import character, errors, examples, influence, inverting, live, reading, sculpting, store
+from dermis_blender import baking, character, errors, examples, influence, inverting, live, reading, sculpting, store
 
 
 def sculpt(thing, frame, height=0.05, label=""):
@@ -297,6 +297,36 @@ def test_baked_shape_keys_show_the_model(arm, method, tmp_path):
     count = len(keys.key_blocks)
     assert bpy.ops.dermis.bake_shapes(count=32) == {"FINISHED"}
     assert len(arm.data.shape_keys.key_blocks) == count
+
+
+@pytest.mark.parametrize(("steps", "factor"), [(5, 0.5), (8, 1.0)])
+def test_the_modifier_that_a_fit_found_is_added(arm, steps, factor):
+    smooth = arm.modifiers.new("Smooth", "CORRECTIVE_SMOOTH")
+    smooth.iterations, smooth.factor = steps, factor
+    arm.dermis.method = "JOINT"
+    assert bpy.ops.dermis.add_clip(start=1, end=20) == {"FINISHED"}
+    rig, place = character.armature(arm), character.place(arm)
+    shown = {}
+    for frame in (5, 12, 20):
+        bpy.context.scene.frame_set(frame)
+        shown[frame] = reading.skin(arm, place)
+    assert bpy.ops.dermis.fit() == {"FINISHED"}
+    assert baking.smoothing(live.model_of(arm)) == (steps, factor)
+    arm.modifiers.remove(smooth)
+    assert bpy.ops.dermis.add_smooth() == {"FINISHED"}
+    assert bpy.ops.dermis.add_smooth() == {"FINISHED"}
+    assert [m.type for m in arm.modifiers].count("CORRECTIVE_SMOOTH") == 1
+    for frame, skin in shown.items():
+        bpy.context.scene.frame_set(frame)
+        assert np.abs(reading.skin(arm, place) - skin).max() < 1e-6, frame
+
+
+def test_another_base_has_no_modifier(arm):
+    sculpt(arm, 20)
+    arm.dermis.method = "CORRECTIVES"
+    assert bpy.ops.dermis.fit() == {"FINISHED"}
+    with pytest.raises(RuntimeError, match="The model corrects"):
+        bpy.ops.dermis.add_smooth()
 
 
 def test_a_point_cache_shows_the_model(arm, tmp_path):

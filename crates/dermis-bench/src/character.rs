@@ -11,7 +11,7 @@
 
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::skeleton::row;
-use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Mesh, Skeleton};
+use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Mesh, Polygons, Skeleton};
 use dermis_testkit::Random;
 use dermis_testkit::tree::jointed;
 use rayon::prelude::*;
@@ -97,7 +97,12 @@ impl Creature {
 
     /// Its surface.
     pub fn mesh(&self) -> Mesh {
-        Mesh { positions: self.rest.clone(), triangles: triangles(self.rest.len()), ..Mesh::default() }
+        let triangles = triangles(self.rest.len());
+        // Two triangles are a quad, as characters have them.
+        let (pairs, _) = triangles.as_chunks();
+        let indices: Vec<u32> = pairs.iter().flat_map(|[[a, b, d], [_, c, _]]| [*a, *b, *c, *d]).collect();
+        let polygons = Some(Polygons { counts: vec![4; pairs.len()], indices });
+        Mesh { positions: self.rest.clone(), triangles, polygons, ..Mesh::default() }
     }
 
     /// The influence maps, at most `most` bones a point.

@@ -6,8 +6,8 @@ use crate::timing::{on_threads, runs, thread_counts};
 use dermis_deform::baked::{BakedBase, CoefficientPrecision, Normals};
 use dermis_deform::enveloping::Pair;
 use dermis_deform::{
-    AnimationSpace, Baked, Base, Correction, Deformer, DirectDeltaMush, DualQuaternions, Enveloping, EnvelopingForm,
-    Scratch, blend,
+    AnimationSpace, Baked, Base, Correction, CorrectiveSmooth, Deformer, DirectDeltaMush, DualQuaternions, Enveloping,
+    EnvelopingForm, Scratch, blend,
 };
 use dermis_fit::psd::compile::{Budget, Compiler};
 use dermis_fit::{BasePoses, JointSettings, PsdSettings, Training, fit_joints, fit_psd, silent};
@@ -47,6 +47,7 @@ fn cases() -> Vec<Case> {
     cases.extend([2, 3, 4, 8].map(|count| case("LBS, # influences", count, count == 4, linear)));
     cases.push(case("DQS, # influences", 4, true, dual_quaternions));
     cases.extend([2, 4].map(|count| case("direct delta mush, # influences", count, false, delta_mush)));
+    cases.extend([2, 4].map(|count| case("corrective smoothing, # influences", count, false, corrective_smooth)));
     cases.push(case("animation space, # bones", 4, false, animation_space));
     cases.extend([4, 6, 12].map(|count| case("MWE row over LBS, # bones", count, true, row_form)));
     cases.push(case("MWE full over LBS, # bones", 6, false, full_form));
@@ -167,6 +168,12 @@ fn dual_quaternions(creature: &Creature, count: usize) -> Deformer {
 /// Five steps over the surface.
 fn delta_mush(creature: &Creature, count: usize) -> Deformer {
     let base = Base::DirectDeltaMush(DirectDeltaMush::new(&creature.mesh(), &creature.nearest(count), 5));
+    Deformer::new(creature.rest.clone(), base, None).expect("the parts are of one rig")
+}
+
+/// The same steps.
+fn corrective_smooth(creature: &Creature, count: usize) -> Deformer {
+    let base = Base::CorrectiveSmooth(CorrectiveSmooth::new(&creature.mesh(), &creature.nearest(count), 5, 0.5));
     Deformer::new(creature.rest.clone(), base, None).expect("the parts are of one rig")
 }
 

@@ -69,7 +69,7 @@ struct NewArgs {
 /// The settings of the joint model.
 #[derive(clap::Args)]
 struct SettingArgs {
-    /// What the model corrects: lbs, dqs, rigid, ddm[:N] or auto
+    /// What the model corrects: lbs, dqs, rigid, ddm[:N], smooth[:N[,FACTOR]] or auto
     #[arg(long)]
     base: Option<String>,
     /// A setting of the joint model; several times for several. dermis help fit joint lists them

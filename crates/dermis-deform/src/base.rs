@@ -1,5 +1,6 @@
 //! Bases in `f64`: what carries a vertex before any correction.
 
+use crate::corrective_smooth::CorrectiveSmooth;
 use crate::delta_mush::DirectDeltaMush;
 use crate::dual_quaternion::DualQuaternions;
 use crate::lbs;
@@ -19,6 +20,8 @@ pub enum Base {
     Dqs(Influences, DualQuaternions),
     /// Direct delta mush.
     DirectDeltaMush(DirectDeltaMush),
+    /// Corrective smoothing.
+    CorrectiveSmooth(CorrectiveSmooth),
     /// p' = Σ_k M_k a_vk.
     AnimationSpace(AnimationSpace),
     /// Rotational regression.
@@ -42,6 +45,12 @@ impl AnimationSpace {
     /// p' of vertex `v`.
     pub fn at(&self, v: usize, transforms: &BoneTransforms) -> DVec3 {
         self.terms.of(v).iter().map(|(bone, a)| apply(&transforms[*bone], *a)).sum()
+    }
+
+    /// How a displacement at rest moves vertex `v`: Σ_k a_vk.w M_k.
+    pub fn linear(&self, v: usize, transforms: &BoneTransforms) -> DMat3 {
+        let terms = self.terms.of(v).iter();
+        terms.fold(DMat3::ZERO, |sum, (bone, a)| sum + transforms[*bone].matrix3 * a.w)
     }
 }
 
@@ -70,6 +79,7 @@ impl Base {
                 blend.deform(rest, weights, out);
             }
             Self::DirectDeltaMush(mush) => crate::for_each_vertex(rest, out, |v, p| mush.at(v, p, transforms)),
+            Self::CorrectiveSmooth(smooth) => smooth.evaluate(rest, transforms, out),
             Self::AnimationSpace(space) => {
                 for (v, p) in out.iter_mut().enumerate() {
                     *p = space.at(v, transforms);
@@ -88,7 +98,7 @@ impl Base {
     /// How a small displacement of vertex `v` at rest moves it in the pose last evaluated: the linear part of the map
     /// p ↦ p' at its rest position `p`. The map is affine in a fixed pose, but for a stack with lattices or wires, which is
     /// differentiated at `p`. The identity for [`Base::Given`], whose map is not known; that of linear blending for
-    /// [`Base::RotationalRegression`], whose vertices hang together.
+    /// [`Base::RotationalRegression`], whose vertices hang together. Corrective smoothing has that of its corners: a displacement of one vertex is not smoothed.
     pub fn linear(&self, v: usize, p: DVec3, transforms: &BoneTransforms) -> DMat3 {
         match self {
             Self::Rigid(weights) => weights.dominant(v).map_or(DMat3::IDENTITY, |bone| transforms[bone].matrix3),
@@ -96,11 +106,9 @@ impl Base {
             Self::RotationalRegression(model) => lbs::blend(model.weights.of(v), transforms).matrix3,
             Self::Dqs(weights, blend) => blend.map(weights.of(v)).matrix3,
             Self::DirectDeltaMush(mush) => mush.rotation(v, transforms),
+            Self::CorrectiveSmooth(smooth) => smooth.linear(v, transforms),
             Self::Stack(stack, pose) => stack.linear(pose, v, p),
-            Self::AnimationSpace(space) => {
-                let terms = space.terms.of(v).iter();
-                terms.fold(DMat3::ZERO, |sum, (bone, a)| sum + transforms[*bone].matrix3 * a.w)
-            }
+            Self::AnimationSpace(space) => space.linear(v, transforms),
             Self::Rest | Self::Given => DMat3::IDENTITY,
         }
     }

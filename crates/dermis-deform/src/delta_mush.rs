@@ -9,7 +9,7 @@
 //! ```
 //!
 //! q is where linear blending carries the smoothed surface, and R the rotation that fits best how it carries the neighbourhood. Pairs
-//! (i, k) whose weight Σ_j B_ij w_jk is below [`LEAST_WEIGHT`] are dropped, and the others divided by the sum kept.
+//! (i, k) whose weight Σ_j B_ij w_jk is below [`LEAST_WEIGHT`](crate::smoothing::LEAST_WEIGHT) are dropped, and the others divided by the sum kept.
 //!
 //! The moments are stored about p̄_i instead of the origin: the same C, without the difference of two large matrices. A vertex
 //! without neighbours, or n = 0, follows linear blending.
@@ -20,18 +20,10 @@
 //! Source: Le & Lewis 2019, *Direct Delta Mush Skinning and Variants*, variant 0. There B is implicit, (I + λL)⁻ᵖ; here it is the
 //! power that modelling programs' delta mush and corrective smooth apply.
 
+use crate::smoothing::{Smoothed, Smoothing, middle, smoothed, split_vertices};
 use dermis_rig::glam::{DMat3, DVec3};
-use dermis_rig::mesh::welded;
 use dermis_rig::rotation::{cofactor, nearest_rotation};
-use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Neighbours, Rows};
-use rayon::prelude::*;
-
-/// Weights of pairs below this are dropped. A tenth of it gains nothing, ten times of it loses a third of what the base gains.
-pub const LEAST_WEIGHT: f64 = 1e-3;
-/// The most smoothing steps.
-pub const MOST_STEPS: u32 = 200;
-/// Weights of vertices in one place that differ by less belong to one vertex that a file split.
-const SAME_WEIGHTS: f64 = 1e-3;
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Rows};
 
 /// What a bone has of the neighbourhood of a vertex: its part of the moments of order 0, 1 and 2 about the vertex's p̄.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -42,23 +34,6 @@ pub struct Moments {
     pub first: DVec3,
     /// Second moment, square metres: xx, xy, xz, yy, yz, zz.
     pub second: [f64; 6],
-}
-
-/// What is smoothed, and how far.
-#[derive(Clone, Copy)]
-pub struct Smoothing<'a> {
-    /// Numbers of smoothing steps, ascending.
-    pub steps: &'a [u32],
-    /// Whether a vertex gets its moments; the others have none.
-    pub of: &'a (dyn Fn(usize) -> bool + Sync),
-    /// Pairs of vertex and bone with a smaller weight are dropped.
-    pub least_weight: f64,
-}
-
-impl Default for Smoothing<'_> {
-    fn default() -> Self {
-        Self { steps: &[], of: &|_| true, least_weight: LEAST_WEIGHT }
-    }
 }
 
 /// Direct delta mush of a rig.
@@ -117,37 +92,19 @@ impl DirectDeltaMush {
     /// # Panics
     /// As [`new`](Self::new).
     pub fn of_smoothing(mesh: &Mesh, weights: &Influences, smoothing: &Smoothing<'_>) -> Vec<Self> {
-        let &Smoothing { steps, of: wanted, .. } = smoothing;
-        let vertices = mesh.positions.len();
-        assert_eq!(vertices, weights.vertices(), "positions and weights differ in number");
+        let (vertices, wanted) = (mesh.positions.len(), smoothing.of);
         let place = split_vertices(mesh, weights);
-        let graph = mesh.neighbours_along_polygons(&place);
         // About the middle of the character, for the sake of digits.
-        let size = mesh.extent();
-        let (low, high) = mesh.bounds();
-        let middle = 0.5 * (low + high);
-        let mut of_bone: Vec<Vec<(u32, f64)>> = vec![Vec::new(); weights.bones_named()];
-        for (v, row) in weights.rows().enumerate().filter(|(v, _)| place[*v] as usize == *v) {
-            row.iter().for_each(|&(bone, w)| of_bone[bone.get()].push((v as u32, w)));
-        }
-        let mut stands_for: Vec<bool> = vec![false; vertices];
-        (0..vertices).filter(|&v| wanted(v)).for_each(|v| stands_for[place[v] as usize] = true);
-        let at = |v: u32| mesh.positions[v as usize] - middle;
-        let fields: Vec<Vec<Vec<(u32, [f64; CHANNELS])>>> =
-            of_bone.par_iter().map(|skin| smoothed(&graph, skin, at, smoothing, &stands_for)).collect();
-        let of_steps = |step: usize| {
-            let mut rows: Vec<Vec<(BoneIndex, [f64; CHANNELS])>> = vec![Vec::new(); vertices];
-            for (bone, field) in fields.iter().enumerate() {
-                for &(v, moments) in &field[step] {
-                    rows[v as usize].push((BoneIndex::new(bone), moments));
-                }
-            }
+        let (size, middle) = (mesh.extent(), middle(mesh));
+        let at = |v: usize| mesh.positions[v] - middle;
+        let all = smoothed((mesh, &place), weights, smoothing, |w, v| Moments::of(w, at(v)));
+        let of_steps = |rows: Smoothed<CHANNELS>| {
             let (mut terms, mut centres) = (Rows::default(), Vec::with_capacity(vertices));
             for v in 0..vertices {
                 let row = if wanted(v) { &rows[place[v] as usize][..] } else { &[] };
                 let kept: f64 = row.iter().map(|(_, m)| m[0]).sum();
                 let first: DVec3 = row.iter().map(|(_, m)| DVec3::new(m[1], m[2], m[3])).sum();
-                let centre = if row.is_empty() { at(v as u32) } else { first / kept };
+                let centre = if row.is_empty() { at(v) } else { first / kept };
                 let mut own: Vec<_> = row.iter().map(|(bone, m)| (*bone, Moments::about(centre, m, kept))).collect();
                 spread(&mut own, size);
                 terms.push(own).expect("moments that lie in memory already can be counted");
@@ -155,7 +112,7 @@ impl DirectDeltaMush {
             }
             Self { terms, centres }
         };
-        (0..steps.len()).map(of_steps).collect()
+        all.into_iter().map(of_steps).collect()
     }
 
     /// Bones and moments of vertex `v`.
@@ -248,75 +205,4 @@ fn near_polar(c: &DMat3) -> Option<DMat3> {
 /// a bᵀ.
 fn outer(a: DVec3, b: DVec3) -> DMat3 {
     DMat3::from_cols(a * b.x, a * b.y, a * b.z)
-}
-
-/// For every vertex the first in the same place that the same bones carry: those that a file split at seams are one.
-fn split_vertices(mesh: &Mesh, weights: &Influences) -> Vec<u32> {
-    let same = |a: u32, b: u32| {
-        let near =
-            |from, to| weights.of(from).iter().all(|&(bone, w)| (w - weights.value(to, bone)).abs() < SAME_WEIGHTS);
-        near(a as usize, b as usize) && near(b as usize, a as usize)
-    };
-    let place = welded(&mesh.positions);
-    (0..).zip(place).map(|(v, first)| if v == first || same(v, first) { first } else { v }).collect()
-}
-
-/// Ψ about the origin of one bone, after each number of steps, for the vertices that are `wanted` and where its weight counts.
-fn smoothed(
-    graph: &Neighbours,
-    skin: &[(u32, f64)],
-    at: impl Fn(u32) -> DVec3,
-    smoothing: &Smoothing<'_>,
-    wanted: &[bool],
-) -> Vec<Vec<(u32, [f64; CHANNELS])>> {
-    // The vertices that n steps reach, nearest first.
-    let &Smoothing { steps, least_weight, .. } = smoothing;
-    let most = steps.iter().copied().max().unwrap_or(0);
-    let mut local = vec![u32::MAX; wanted.len()];
-    let mut reached: Vec<u32> = Vec::new();
-    for &(v, _) in skin {
-        local[v as usize] = reached.len() as u32;
-        reached.push(v);
-    }
-    let mut ring = 0..reached.len();
-    for _ in 0..most {
-        let end = reached.len();
-        for i in ring {
-            for &n in graph.of(reached[i] as usize) {
-                if local[n as usize] == u32::MAX {
-                    local[n as usize] = reached.len() as u32;
-                    reached.push(n);
-                }
-            }
-        }
-        ring = end..reached.len();
-    }
-    let mut field = vec![[0.0; CHANNELS]; reached.len()];
-    skin.iter().enumerate().for_each(|(i, &(v, w))| field[i] = Moments::of(w, at(v)));
-    let mut next = field.clone();
-    let (mut made, mut done) = (Vec::with_capacity(steps.len()), 0);
-    for &wanted_steps in steps {
-        while done < wanted_steps {
-            for (i, &v) in reached.iter().enumerate() {
-                let near = graph.of(v as usize);
-                let mut sum = [0.0; CHANNELS];
-                for &n in near {
-                    if let Some(m) = field.get(local[n as usize] as usize) {
-                        sum.iter_mut().zip(m).for_each(|(sum, m)| *sum += m);
-                    }
-                }
-                let share = 0.5 / near.len() as f64;
-                next[i] = match near.is_empty() {
-                    true => field[i],
-                    false => std::array::from_fn(|c| 0.5 * field[i][c] + share * sum[c]),
-                };
-            }
-            std::mem::swap(&mut field, &mut next);
-            done += 1;
-        }
-        let kept =
-            reached.iter().zip(&field).filter(|(v, m)| wanted[**v as usize] && m[0] >= least_weight && m[0] > 0.0);
-        made.push(kept.map(|(&v, &m)| (v, m)).collect());
-    }
-    made
 }

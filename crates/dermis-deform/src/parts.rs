@@ -89,6 +89,11 @@ impl Base {
                 covers("moments of neighbourhoods", vertices, mush.terms.len())?;
                 Ok(BoneCount::naming(mush.terms.entries().iter().map(|(bone, _)| bone.get())))
             }
+            Self::CorrectiveSmooth(smooth) => {
+                let terms = &smooth.smoothed().terms;
+                covers("coefficients of the smoothed surface", vertices, terms.len())?;
+                Ok(BoneCount::naming(terms.entries().iter().map(|(bone, _)| bone.get())))
+            }
             Self::AnimationSpace(space) => {
                 covers("animation space terms", vertices, space.terms.len())?;
                 Ok(BoneCount::naming(space.terms.entries().iter().map(|(bone, _)| bone.get())))

@@ -1,6 +1,6 @@
 //! Direct delta mush against what it must be.
 
-use dermis_deform::delta_mush::Smoothing;
+use dermis_deform::smoothing::Smoothing;
 use dermis_deform::{DirectDeltaMush, blend};
 use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3};
 use dermis_rig::mesh::welded;

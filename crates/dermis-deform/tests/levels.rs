@@ -218,7 +218,7 @@ fn poses_that_are_not_finite_make_no_panic_and_normals_of_unit_length() {
                     .unwrap();
                 let unit = turned.iter().all(|n| (n.length() - 1.0).abs() < 1e-5);
                 assert!(unit, "{level}: {name}, {bad}");
-                let guarded = deformer.corrections().last().is_some_and(|c| match c {
+                let guarded = deformer.corrections().iter().all(|c| match c {
                     Correction::Enveloping(c) => !c.radii.is_empty(),
                     Correction::Joints(c) => !c.radii.is_empty(),
                     Correction::PoseSpace(c) => !c.radii.is_empty(),

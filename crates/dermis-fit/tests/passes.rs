@@ -54,6 +54,7 @@ fn reading_in_passes_changes_nothing() {
         JointMethod::default(),
         JointMethod { mirror: false, ridge, ..JointMethod::default() },
         JointMethod { base: "ddm".to_owned().try_into().unwrap(), ..JointMethod::default() },
+        JointMethod { base: "smooth".to_owned().try_into().unwrap(), ..JointMethod::default() },
         JointMethod { base: "dqs".to_owned().try_into().unwrap(), guard: false, ..JointMethod::default() },
     ]
     .map(Method::Joint)

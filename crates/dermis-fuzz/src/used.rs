@@ -1,6 +1,8 @@
 //! What a reader accepts must survive being used: as a rig, posed, baked, and written to every format.
 
-use dermis_deform::{Base, Deformer, DirectDeltaMush, DualQuaternions, MeshNormals, RiggedDeformer, lbs};
+use dermis_deform::{
+    Base, CorrectiveSmooth, Deformer, DirectDeltaMush, DualQuaternions, MeshNormals, RiggedDeformer, lbs,
+};
 use dermis_io::gltf::{GlbClip, GlbScene, write_glb};
 use dermis_io::npz::StoredFloat;
 use dermis_io::{
@@ -128,6 +130,7 @@ fn rigged(rig: &Rig, poses: &[BoneTransforms]) {
         Base::Rigid(weights.clone()),
         Base::Dqs(weights.clone(), DualQuaternions::new(rig.skeleton())),
         Base::DirectDeltaMush(DirectDeltaMush::new(rig.mesh(), weights, 2)),
+        Base::CorrectiveSmooth(CorrectiveSmooth::new(rig.mesh(), weights, 2, 0.5)),
     ]
     .into_iter()
     .enumerate()

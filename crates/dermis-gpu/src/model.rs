@@ -63,8 +63,10 @@ pub(crate) struct Header {
     neighbourhoods: u32,
     layer: List,
     pub(crate) shapes: u32,
+    corners: u32,
+    centres: u32,
     /// A uniform buffer is read 16 bytes at a time.
-    unused: [u32; 3],
+    unused: u32,
 }
 
 impl Header {
@@ -217,18 +219,36 @@ impl Arrays {
                 self.header.neighbourhoods = append(&mut self.extras, &planes);
                 Ok(None)
             }
+            BakedBase::CorrectiveSmooth(smooth) => {
+                self.base = BaseForm::CorrectiveSmooth;
+                self.add_animation_space(smooth.bones(), smooth.coefficients(), bones)?;
+                let corners = smooth.wide().corners();
+                // Where the corners of every vertex begin, and the last end, then the corners.
+                let first = self.words.len() + corners.offsets().len();
+                let starts: Vec<u32> = corners.offsets().iter().map(|&at| (first + 2 * at as usize) as u32).collect();
+                self.header.corners = append(&mut self.words, &starts);
+                self.words.extend(corners.entries().iter().flatten());
+                let centres: Vec<Vec4> = smooth.wide().centres().iter().map(|q| q.as_vec3().extend(0.0)).collect();
+                self.header.centres = append(&mut self.extras, &centres);
+                Ok(None)
+            }
             BakedBase::AnimationSpace { bones: rows, a } => {
                 self.base = BaseForm::AnimationSpace;
-                counts("vertices with bones", rows.len(), vertices)?;
-                let bone_of = rows.entries();
-                below("bone", bone_of, a.len(), bones)?;
-                let places = Places::new(rows.offsets())?;
-                let values = append(&mut self.extras, &places.plane(|t| a[t]));
-                self.header.base = self.list(&places, |t| bone_of[t], values);
-                self.header.rows = self.section(3 * bones)?;
+                self.add_animation_space(rows, a, bones)?;
                 Ok(None)
             }
         }
+    }
+
+    fn add_animation_space(&mut self, rows: &Rows<u32>, a: &[Vec4], bones: usize) -> Result<(), GpuError> {
+        counts("vertices with bones", rows.len(), self.header.vertices as usize)?;
+        let bone_of = rows.entries();
+        below("bone", bone_of, a.len(), bones)?;
+        let places = Places::new(rows.offsets())?;
+        let values = append(&mut self.extras, &places.plane(|t| a[t]));
+        self.header.base = self.list(&places, |t| bone_of[t], values);
+        self.header.rows = self.section(3 * bones)?;
+        Ok(())
     }
 
     fn add_enveloping(&mut self, correction: &BakedEnveloping, bones: usize) -> Result<(), GpuError> {

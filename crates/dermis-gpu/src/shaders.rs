@@ -8,6 +8,7 @@ pub(crate) enum BaseForm {
     Lbs,
     Dqs,
     DirectDeltaMush,
+    CorrectiveSmooth,
     AnimationSpace,
     Rest,
 }
@@ -33,8 +34,14 @@ enum Kind {
     Normals,
 }
 
-const BASES: [BaseForm; 5] =
-    [BaseForm::Lbs, BaseForm::Dqs, BaseForm::DirectDeltaMush, BaseForm::AnimationSpace, BaseForm::Rest];
+const BASES: [BaseForm; 6] = [
+    BaseForm::Lbs,
+    BaseForm::Dqs,
+    BaseForm::DirectDeltaMush,
+    BaseForm::CorrectiveSmooth,
+    BaseForm::AnimationSpace,
+    BaseForm::Rest,
+];
 const CORRECTIONS: [CorrectionForm; 5] = [
     CorrectionForm::None,
     CorrectionForm::EnvelopingRow,
@@ -77,6 +84,7 @@ impl Shader {
             BaseForm::Lbs => include_str!("shaders/base_lbs.wgsl"),
             BaseForm::Dqs => include_str!("shaders/base_dqs.wgsl"),
             BaseForm::DirectDeltaMush => include_str!("shaders/base_direct_delta_mush.wgsl"),
+            BaseForm::CorrectiveSmooth => include_str!("shaders/base_corrective_smooth.wgsl"),
             BaseForm::AnimationSpace => include_str!("shaders/base_animation_space.wgsl"),
             BaseForm::Rest => include_str!("shaders/base_rest.wgsl"),
         };
@@ -104,6 +112,7 @@ impl fmt::Display for Shader {
             BaseForm::Lbs => "lbs",
             BaseForm::Dqs => "dqs",
             BaseForm::DirectDeltaMush => "direct_delta_mush",
+            BaseForm::CorrectiveSmooth => "corrective_smooth",
             BaseForm::AnimationSpace => "animation_space",
             BaseForm::Rest => "rest",
         })?;

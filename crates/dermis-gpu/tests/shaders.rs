@@ -35,7 +35,7 @@ fn marks(language: Language, read: u32, written: u32) -> [String; 4] {
 #[test]
 fn every_shader_translates_to_every_language_with_its_bindings() {
     let all = Shader::all();
-    assert_eq!(all.len(), 5 * 5 + 2);
+    assert_eq!(all.len(), 6 * 5 + 2);
     for shader in all {
         // Rest and positions; words and face normals.
         let (read, written) = if shader.is_of_positions() { (2, 6) } else { (2, 3) };

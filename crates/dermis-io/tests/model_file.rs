@@ -17,8 +17,18 @@ use serde_json::{Value, json};
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-const BASES: [&str; 9] =
-    ["rigid", "lbs", "dqs", "direct-delta-mush", "given", "animation-space", "rotational-regression", "rest", "stack"];
+const BASES: [&str; 10] = [
+    "rigid",
+    "lbs",
+    "dqs",
+    "direct-delta-mush",
+    "corrective-smooth",
+    "given",
+    "animation-space",
+    "rotational-regression",
+    "rest",
+    "stack",
+];
 
 fn base_name(base: &BakedBase) -> &'static str {
     match base {
@@ -26,6 +36,7 @@ fn base_name(base: &BakedBase) -> &'static str {
         BakedBase::Lbs(_) => "lbs",
         BakedBase::Dqs(..) => "dqs",
         BakedBase::DirectDeltaMush(_) => "direct-delta-mush",
+        BakedBase::CorrectiveSmooth(_) => "corrective-smooth",
         BakedBase::Rest => "rest",
         BakedBase::Given => "given",
         BakedBase::AnimationSpace { .. } => "animation-space",

@@ -2,7 +2,7 @@
 
 use crate::skinning::Skin;
 use crate::{Answers, Array, Case, CaseError, Method};
-use dermis_deform::delta_mush::Smoothing;
+use dermis_deform::smoothing::Smoothing;
 use dermis_deform::{Base, DirectDeltaMush};
 use dermis_rig::{BoneIndex, Mesh, Polygons};
 
@@ -11,12 +11,7 @@ pub(crate) const METHODS: &[Method] =
 
 fn mushed(case: &Case) -> Result<Answers, CaseError> {
     let skin = Skin::read(case, "P")?;
-    let faces = case.array("faces")?;
-    let corners = faces.shape.last().copied().unwrap_or(0) as u32;
-    let indices: Vec<u32> = faces.integers("faces")?.into_iter().map(|corner| corner as u32).collect();
-    let counts = vec![corners; indices.len() / corners.max(1) as usize];
-    let mesh = Mesh { positions: skin.rest.clone(), polygons: Some(Polygons { counts, indices }), ..Mesh::default() };
-    mesh.check().map_err(CaseError::refused)?;
+    let mesh = mesh_of(case, &skin)?;
     let steps = [case.count("n")? as u32];
     let smoothing = Smoothing { steps: &steps, least_weight: case.number("cut")?, ..Smoothing::default() };
     let made = DirectDeltaMush::of_smoothing(&mesh, &skin.weights, &smoothing).remove(0);
@@ -33,4 +28,15 @@ fn mushed(case: &Case) -> Result<Answers, CaseError> {
     answers.add("base", posed);
     answers.add("weights", Array::new(&[skin.rest.len(), bones], weights));
     Ok(answers)
+}
+
+/// The mesh of a case, whose polygons have as many corners each.
+pub(crate) fn mesh_of(case: &Case, skin: &Skin) -> Result<Mesh, CaseError> {
+    let faces = case.array("faces")?;
+    let corners = faces.shape.last().copied().unwrap_or(0) as u32;
+    let indices: Vec<u32> = faces.integers("faces")?.into_iter().map(|corner| corner as u32).collect();
+    let counts = vec![corners; indices.len() / corners.max(1) as usize];
+    let mesh = Mesh { positions: skin.rest.clone(), polygons: Some(Polygons { counts, indices }), ..Mesh::default() };
+    mesh.check().map_err(CaseError::refused)?;
+    Ok(mesh)
 }

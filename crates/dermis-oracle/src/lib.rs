@@ -22,6 +22,7 @@ mod mwe;
 mod psd;
 mod rotations;
 mod skinning;
+mod smooth;
 mod weights;
 
 pub use array::Array;
@@ -41,6 +42,7 @@ pub const FILES: &[(&str, &[Method])] = &[
     ("dqs", dqs::METHODS),
     ("measures", measures::METHODS),
     ("ddm", ddm::METHODS),
+    ("smooth", smooth::METHODS),
     ("decomposition", decomposition::METHODS),
     ("mwe", mwe::METHODS),
     ("joint", joint::METHODS),

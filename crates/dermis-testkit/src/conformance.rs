@@ -7,7 +7,7 @@
 
 use crate::models::{given, models, over_every_base, poses, reads_world, strip};
 use crate::{Random, Tree, some_motion};
-use dermis_deform::{Base, Deformer, MeshNormals, skinned_normal};
+use dermis_deform::{Base, CorrectiveSmooth, Deformer, MeshNormals, skinned_normal};
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::{DMat3, DVec3, Vec3};
 use dermis_rig::rotation::{cofactor, nearest_rotation};
@@ -374,10 +374,14 @@ fn normal_bound(a: &DMat3, n: DVec3) -> Option<f64> {
 }
 
 /// How far rounding may turn the map of a base that finds a rotation: by how much the rotation nearest to C turns when entries of C
-/// change by a few of their last bits.
+/// change by a few of their last bits, or A of corrective smoothing when the points that it reads do.
 pub fn bends(base: &Base, v: usize, transforms: &BoneTransforms) -> f64 {
     const BITS: f64 = 3e-7;
-    let Base::DirectDeltaMush(mush) = base else { return 0.0 };
+    let mush = match base {
+        Base::DirectDeltaMush(mush) => mush,
+        Base::CorrectiveSmooth(smooth) => return corners_bend(smooth, v, transforms, BITS),
+        _ => return 0.0,
+    };
     let c = mush.carried(v, transforms).1;
     let size = c.to_cols_array().iter().fold(0.0f64, |most, x| most.max(x.abs()));
     if size == 0.0 {
@@ -392,6 +396,34 @@ pub fn bends(base: &Base, v: usize, transforms: &BoneTransforms) -> f64 {
         (other - turn).to_cols_array().iter().map(|x| x * x).sum::<f64>()
     };
     (0..9).map(bent).sum::<f64>().sqrt()
+}
+
+/// How far A of a vertex turns when a point that it reads moves along an axis by some bits of what it is summed from.
+/// Infinite where a corner has a frame by rounding alone.
+fn corners_bend(smooth: &CorrectiveSmooth, v: usize, transforms: &BoneTransforms, bits: f64) -> f64 {
+    let mut read: Vec<usize> = smooth.corners().of(v).iter().flatten().map(|&at| at as usize).chain([v]).collect();
+    read.sort_unstable();
+    read.dedup();
+    let points: Vec<DVec3> = read.iter().map(|&at| smooth.carried(at, transforms)).collect();
+    // Sums of products that are as large as the bones' translations, less the shift of the character.
+    let shift = transforms.iter().map(|m| m.transform_point3(smooth.centres()[0])).sum::<DVec3>();
+    let shift = shift / transforms.len() as f64;
+    let summed = points.iter().copied().chain(transforms.iter().map(|m| m.translation));
+    let size = summed.map(|p| p.distance(shift)).fold(0.0, f64::max);
+    let turned = |moved: usize, by: DVec3| {
+        let at = |of: usize| {
+            let place = read.binary_search(&of).expect("it is read");
+            points[place] + if place == moved { by } else { DVec3::ZERO }
+        };
+        smooth.turn(v, at)
+    };
+    let still = turned(usize::MAX, DVec3::ZERO);
+    let bent = |moved: usize, axis: DVec3| match (still, turned(moved, axis * (bits * size))) {
+        (None, None) => 0.0,
+        (Some(a), Some(b)) => (a - b).to_cols_array().iter().map(|x| x * x).sum::<f64>(),
+        _ => f64::INFINITY,
+    };
+    (0..read.len()).flat_map(|moved| DVec3::AXES.map(|axis| bent(moved, axis))).sum::<f64>().sqrt()
 }
 
 /// The largest of some distances and its place; one that is no number counts as infinite.

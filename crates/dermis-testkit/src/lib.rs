@@ -5,6 +5,7 @@
 //! - [`planted`]: corrections that are linear in the anchored features, which a fit must find again
 //! - [`models`]: random models of every kind over a random rig
 //! - [`conformance`]: the suite that every way of evaluating models passes
+//! - [`modifier`]: the modifier Corrective Smooth, step by step
 //! - [`textured`]: a small glTF character with materials, images, cameras, lights and extras
 //! - [`ogawa`], [`fbx`], [`fbx_binary`]: small files of formats that are read and not written
 //! - [`scanner`]: scans of posed surfaces, with vertices of their own, noise and holes
@@ -20,6 +21,7 @@ pub mod conformance;
 pub mod fbx;
 pub mod fbx_binary;
 pub mod models;
+pub mod modifier;
 pub mod ogawa;
 pub mod pages;
 pub mod planted;
@@ -30,6 +32,7 @@ pub mod textured;
 pub mod tree;
 
 pub use arm::{Arm, ArmPose};
+pub use modifier::SmoothingModifier;
 pub use planted::Planted;
 pub use random::Random;
 pub use scanner::Scanner;

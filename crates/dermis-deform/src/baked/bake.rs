@@ -1,6 +1,6 @@
 //! Baking: the one place where `f64` becomes `f32`.
 
-use super::bases::{BakedBase, BakedDeltaMush, NO_ANCHOR, Weights};
+use super::bases::{BakedBase, BakedCorrectiveSmooth, BakedDeltaMush, NO_ANCHOR, Weights};
 use super::corrections::{
     BakedCorrection, BakedEnveloping, BakedJoints, BakedLayer, BakedPoseSpace, BakedRemainders, BakedShapes,
     BakedSharedTerm, Coefficients, FreePart, padded,
@@ -76,6 +76,9 @@ impl BakedBase {
             Base::Lbs(weights) => BakedBase::Lbs(Weights::of(weights)),
             Base::Dqs(weights, blend) => BakedBase::Dqs(Weights::of(weights), blend.clone()),
             Base::DirectDeltaMush(mush) => BakedBase::DirectDeltaMush(BakedDeltaMush::of(mush, rest)),
+            Base::CorrectiveSmooth(smooth) => {
+                BakedBase::CorrectiveSmooth(Box::new(BakedCorrectiveSmooth::of(smooth, rest)))
+            }
             Base::AnimationSpace(space) => BakedBase::AnimationSpace {
                 bones: space.terms.map(|(bone, _)| bone.get() as u32),
                 a: space.terms.entries().iter().map(|(_, a)| a.as_vec4()).collect(),

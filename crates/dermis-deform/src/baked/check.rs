@@ -22,6 +22,10 @@ impl BakedBase {
                 covers("centres of neighbourhoods", vertices, mush.vertices())?;
                 Ok(BoneCount::naming(mush.bones()))
             }
+            Self::CorrectiveSmooth(smooth) => {
+                covers("coefficients of the smoothed surface", vertices, smooth.vertices())?;
+                Ok(named(smooth.bones().entries()))
+            }
             Self::AnimationSpace { bones, a } => {
                 covers("animation space terms", vertices, bones.len())?;
                 beside("animation space terms", bones.entries().len(), a.len())?;

@@ -21,7 +21,7 @@ mod pose;
 mod scratch;
 mod widen;
 
-pub use bases::{BakedBase, BakedDeltaMush, NO_ANCHOR, Weights};
+pub use bases::{BakedBase, BakedCorrectiveSmooth, BakedDeltaMush, NO_ANCHOR, Weights};
 pub use corrections::{
     BakedCorrection, BakedEnveloping, BakedJoints, BakedLayer, BakedPoseSpace, BakedRemainders, BakedShapes,
     BakedSharedTerm, CoefficientPrecision, Coefficients, FreePart, padded,

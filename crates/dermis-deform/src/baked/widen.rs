@@ -51,6 +51,7 @@ impl BakedBase {
             Self::Lbs(weights) => Base::Lbs(weights.widened()?),
             Self::Dqs(weights, blend) => Base::Dqs(weights.widened()?, blend.clone()),
             Self::DirectDeltaMush(mush) => Base::DirectDeltaMush(mush.widened()),
+            Self::CorrectiveSmooth(smooth) => Base::CorrectiveSmooth(smooth.wide().clone()),
             Self::AnimationSpace { bones, a } => {
                 let terms = bones.entries().iter().zip(a);
                 let terms = terms.map(|(&bone, a)| (BoneIndex::new(bone as usize), a.as_dvec4())).collect();

@@ -1,10 +1,10 @@
 //! All vertices: λ is chosen, every vertex is solved, the model is put together.
 
-use super::Form;
 use super::normal::Vertices;
 use super::scene::{Group, Scene};
 use super::settings::{JointFit, JointReport};
 use super::solve::{Coefficients, FreePart, LeverageForm};
+use super::{Form, Validation};
 use crate::evidence::{Evidence, meeting};
 use crate::mask::Said;
 use crate::training::{FitError, Ticker, of_table};
@@ -110,40 +110,40 @@ impl Scene<'_> {
         Ok((0..grid.len()).map(at_lambda).collect())
     }
 
-    /// Returns the mean over vertices of each one's rms over the poses left out, at the λ that is best for that. The search goes
-    /// downhill from the middle of the grid.
-    pub fn validated(&self, groups: &[Group], stride: usize, ticker: &Ticker<'_>) -> Result<f64, FitError> {
+    /// Returns the errors on the poses left out over the vertices looked at, each at the λ that is best for it. Of local sculpts what
+    /// they touched counts. The search goes downhill from the middle of the grid.
+    pub fn validated(&self, groups: &[Group], stride: usize, ticker: &Ticker<'_>) -> Result<Validation, FitError> {
         let grid = &self.settings.grid;
-        let vertices = self.training.rest.len().div_ceil(stride) as f64;
+        let (vertices, rows) = self.looked_at(groups, stride);
         // How many examples touched each vertex, in the order of the sums.
         let touched: Vec<f64> =
             self.chunks(groups, stride).iter().flat_map(|(g, of)| vec![self.touching(g) as f64; of.len()]).collect();
-        let mut means: Vec<Option<f64>> = vec![None; grid.len()];
+        let mut errors: Vec<Option<Validation>> = vec![None; grid.len()];
         let all = |group: &Group| vec![true; self.folds(group).len()];
-        let mut at = grid.len() / 2;
-        loop {
-            let around = at.saturating_sub(1)..(at + 2).min(grid.len());
-            let missing: Vec<usize> = around.clone().filter(|&i| means[i].is_none()).collect();
-            let lambdas: Vec<f64> = missing.iter().map(|&i| grid[i]).collect();
-            for (i, sums) in missing.into_iter().zip(self.left_out(groups, stride, &lambdas, all, ticker)?) {
-                means[i] = Some(match self.masks {
-                    None => {
-                        let roots: f64 = sums.into_iter().map(f64::sqrt).sum();
-                        roots / (vertices * (self.own as f64).sqrt()).max(1.0)
+        let mut search = |of: fn(&Validation) -> f64| {
+            let mut at = grid.len() / 2;
+            loop {
+                let around = at.saturating_sub(1)..(at + 2).min(grid.len());
+                let missing: Vec<usize> = around.clone().filter(|&i| errors[i].is_none()).collect();
+                let lambdas: Vec<f64> = missing.iter().map(|&i| grid[i]).collect();
+                if !missing.is_empty() {
+                    for (i, sums) in missing.into_iter().zip(self.left_out(groups, stride, &lambdas, all, ticker)?) {
+                        let root = |(sum, rows): (&f64, &f64)| (sum / rows.max(1.0)).sqrt();
+                        errors[i] = Some(Validation {
+                            rms: (sums.iter().sum::<f64>() / rows.max(1) as f64).sqrt(),
+                            mean: sums.iter().zip(&touched).map(root).sum::<f64>() / vertices.max(1) as f64,
+                        });
                     }
-                    Some(_) => {
-                        let root = |(sum, rows): (f64, &f64)| (sum / rows.max(1.0)).sqrt();
-                        sums.into_iter().zip(&touched).map(root).sum::<f64>() / (touched.len() as f64).max(1.0)
-                    }
-                });
+                }
+                let error = |i: usize| errors[i].as_ref().map_or(f64::INFINITY, of);
+                let best = around.fold(at, |best, i| if error(i) < error(best) { i } else { best });
+                if best == at {
+                    return Ok::<f64, FitError>(error(at));
+                }
+                at = best;
             }
-            let mean = |i: usize| means[i].unwrap_or(f64::INFINITY);
-            let best = around.fold(at, |best, i| if mean(i) < mean(best) { i } else { best });
-            if best == at {
-                return Ok(mean(at));
-            }
-            at = best;
-        }
+        };
+        Ok(Validation { rms: search(|v| v.rms)?, mean: search(|v| v.mean)? })
     }
 
     /// Returns the sums of squared residuals that the fit leaves of the examples, at every λ, over the vertices looked at.

@@ -1,10 +1,10 @@
 //! The deformer a correction is learnt over.
 
-use super::mush::{Seen, best_steps};
+use super::mush::{Seen, stated};
 use super::{FitInput, MethodError};
 use dermis_deform::baked::{Baked, Scratch};
-use dermis_deform::delta_mush::MOST_STEPS;
-use dermis_deform::{Base, DirectDeltaMush, DualQuaternions, StackPose};
+use dermis_deform::smoothing::MOST_STEPS;
+use dermis_deform::{Base, CorrectiveSmooth, DirectDeltaMush, DualQuaternions, StackPose};
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::{BoneTransforms, Example, Rig};
 use serde::{Deserialize, Serialize};
@@ -12,8 +12,8 @@ use std::fmt;
 
 /// The deformer a correction is learnt over.
 ///
-/// In text: rigid, lbs, dqs, ddm, ddm:N, auto, rest, given, stack, model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// In text: rigid, lbs, dqs, ddm, ddm:N, smooth, smooth:N, smooth:N,FACTOR, auto, rest, given, stack, model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum BaseChoice {
     /// Every vertex follows its dominant bone.
@@ -25,8 +25,10 @@ pub enum BaseChoice {
     Dqs,
     /// Direct delta mush of the rig's weights, with so many smoothing steps; `None` takes those of least training error.
     DirectDeltaMush(Option<u32>),
-    /// Linear blend skinning or direct delta mush, whichever leaves the joint model less cross-validated error; linear blend skinning
-    /// for local sculpts, which were made over it.
+    /// Corrective smoothing of the rig's weights; `None` takes steps and factor of least training error.
+    Smooth(Option<SmoothingSteps>),
+    /// Linear blend skinning, direct delta mush or corrective smoothing, whichever leaves the joint model less cross-validated error;
+    /// linear blend skinning for local sculpts, which were made over it.
     Auto,
     /// The rest pose itself: rest shapes are learnt, for another program to deform.
     Rest,
@@ -38,6 +40,20 @@ pub enum BaseChoice {
     Model,
 }
 
+/// How far corrective smoothing smooths.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SmoothingSteps {
+    /// Smoothing steps.
+    pub steps: u32,
+    /// How far a step moves a vertex towards the mean of its neighbours, above 0 and to 1.
+    pub factor: f64,
+}
+
+impl SmoothingSteps {
+    /// The factor of a text without one, that of modelling programs.
+    const FACTOR: f64 = 0.5;
+}
+
 impl BaseChoice {
     /// What it is called, without its number of steps.
     pub fn name(self) -> &'static str {
@@ -46,6 +62,7 @@ impl BaseChoice {
             Self::Lbs => "lbs",
             Self::Dqs => "dqs",
             Self::DirectDeltaMush(_) => "ddm",
+            Self::Smooth(_) => "smooth",
             Self::Auto => "auto",
             Self::Rest => "rest",
             Self::Given => "given",
@@ -56,7 +73,7 @@ impl BaseChoice {
 
     /// Whether it is made of the rig's weights.
     pub fn needs_weights(self) -> bool {
-        matches!(self, Self::Rigid | Self::Lbs | Self::Dqs | Self::DirectDeltaMush(_) | Self::Auto)
+        matches!(self, Self::Rigid | Self::Lbs | Self::Dqs | Self::DirectDeltaMush(_) | Self::Smooth(_) | Self::Auto)
     }
 
     /// The base for the rig of a fit.
@@ -66,13 +83,13 @@ impl BaseChoice {
             Self::Rigid => Base::Rigid(weights()?),
             Self::Lbs => Base::Lbs(weights()?),
             Self::Dqs => Base::Dqs(weights()?, DualQuaternions::new(input.rig.skeleton())),
-            Self::DirectDeltaMush(steps) => {
-                let steps = match steps {
-                    Some(steps) => steps,
-                    None => best_steps(&Seen::of(input)?)?,
-                };
+            Self::DirectDeltaMush(Some(steps)) => {
                 Base::DirectDeltaMush(DirectDeltaMush::new(input.rig.mesh(), input.weights()?, steps))
             }
+            Self::Smooth(Some(SmoothingSteps { steps, factor })) => {
+                Base::CorrectiveSmooth(CorrectiveSmooth::new(input.rig.mesh(), input.weights()?, steps, factor))
+            }
+            Self::DirectDeltaMush(None) | Self::Smooth(None) => stated(self, &Seen::of(input)?)?.of(input)?,
             Self::Auto => return Err(MethodError::Base { base: self.name(), method: "this" }),
             Self::Rest => Base::Rest,
             Self::Given => Base::Given,
@@ -94,9 +111,15 @@ impl BaseChoice {
     /// Checks a number of smoothing steps; only the joint model can choose between bases.
     pub(super) fn check(self, method: &'static str) -> Result<(), MethodError> {
         match self {
-            Self::DirectDeltaMush(Some(steps)) if !(1..=MOST_STEPS).contains(&steps) => {
+            Self::DirectDeltaMush(Some(steps)) | Self::Smooth(Some(SmoothingSteps { steps, .. }))
+                if !(1..=MOST_STEPS).contains(&steps) =>
+            {
                 let rule = format!("it must lie in 1..{MOST_STEPS}");
                 Err(MethodError::Setting { setting: "smoothing steps of the base", value: f64::from(steps), rule })
+            }
+            Self::Smooth(Some(SmoothingSteps { factor, .. })) if !(factor > 0.0 && factor <= 1.0) => {
+                let rule = "it must be above 0, and 1 at most".into();
+                Err(MethodError::Setting { setting: "smoothing factor of the base", value: factor, rule })
             }
             Self::Auto if method != "joint" => Err(MethodError::Base { base: self.name(), method }),
             _ => Ok(()),
@@ -119,6 +142,8 @@ impl fmt::Display for BaseChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DirectDeltaMush(Some(steps)) => write!(f, "ddm:{steps}"),
+            Self::Smooth(Some(SmoothingSteps { steps, factor: SmoothingSteps::FACTOR })) => write!(f, "smooth:{steps}"),
+            Self::Smooth(Some(SmoothingSteps { steps, factor })) => write!(f, "smooth:{steps},{factor}"),
             _ => f.write_str(self.name()),
         }
     }
@@ -138,6 +163,7 @@ impl TryFrom<String> for BaseChoice {
             Self::Lbs,
             Self::Dqs,
             Self::DirectDeltaMush(None),
+            Self::Smooth(None),
             Self::Auto,
             Self::Rest,
             Self::Given,
@@ -145,9 +171,21 @@ impl TryFrom<String> for BaseChoice {
             Self::Model,
         ];
         let steps = || Some(Self::DirectDeltaMush(Some(text.strip_prefix("ddm:")?.parse().ok()?)));
-        let found = named.into_iter().find(|base| base.name() == text).or_else(steps);
-        found
-            .ok_or_else(|| format!("\"{text}\" is no base: rigid, lbs, dqs, ddm, ddm:N, auto, rest, given, model:FILE"))
+        let smooth = || {
+            let said = text.strip_prefix("smooth:")?;
+            let (steps, factor) = match said.split_once(',') {
+                Some((steps, factor)) => (steps, factor.parse().ok()?),
+                None => (said, SmoothingSteps::FACTOR),
+            };
+            Some(Self::Smooth(Some(SmoothingSteps { steps: steps.parse().ok()?, factor })))
+        };
+        let found = named.into_iter().find(|base| base.name() == text).or_else(steps).or_else(smooth);
+        found.ok_or_else(|| {
+            format!(
+                "\"{text}\" is no base: rigid, lbs, dqs, ddm, ddm:N, smooth, smooth:N, smooth:N,FACTOR, auto, rest, given, \
+                 model:FILE"
+            )
+        })
     }
 }
 

@@ -112,7 +112,7 @@ struct Validated {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct ValidatedBase {
     base: String,
-    /// The mean over vertices of their rms.
+    /// Rms over vertices and poses, metres.
     validated: f64,
 }
 
@@ -205,13 +205,13 @@ impl JointMethod {
             settings.mirror = settings.mirror.filter(Mirror::has_sides);
         }
         let own_skin = self.keeps_own_skin(input, &settings, progress)?;
-        let bases = if own_skin { vec![] } else { self.bases(&Seen::of(input)?, &settings, progress)? };
+        let (bases, none) = if own_skin { (vec![], None) } else { self.bases(&Seen::of(input)?, &settings, progress)? };
         let stated = if own_skin { BaseChoice::Lbs } else { self.base };
         let chosen = bases.first().map_or(stated, |&(base, _)| base);
         let mut base = chosen.of(input)?;
         let positions = base_in_training(&mut base, input)?;
         let training = input.training((&positions).into());
-        let tried = self.composites(&training, &bases, weights, &mut settings, progress)?;
+        let tried = self.composites(&training, none, weights, &mut settings, progress)?;
         let mut fitted = fit_joints(&training, weights, &settings, progress)?;
         let strength = remembering::strength(self.remember, input.examples);
         let mut layer = None;
@@ -258,33 +258,34 @@ impl JointMethod {
         Ok(!sculpts_tell(&training, input.weights()?, settings, &still)?)
     }
 
-    /// The bases compared, if the choice is left to the examples.
+    /// The bases compared, if the choice is left to the examples, and the mean error over vertices that the one taken leaves.
     pub(super) fn bases(
         &self,
         seen: &Seen<'_>,
         settings: &JointSettings,
         progress: Progress<'_>,
-    ) -> Result<mush::Choice, MethodError> {
-        match self.base {
-            BaseChoice::Auto => mush::choose(seen, settings, progress),
-            _ => Ok(vec![]),
-        }
+    ) -> Result<(mush::Choice, Option<f64>), MethodError> {
+        Ok(match self.base {
+            BaseChoice::Auto => {
+                let (bases, mean) = mush::choose(seen, settings, progress)?;
+                (bases, Some(mean))
+            }
+            _ => (vec![], None),
+        })
     }
 
-    /// Sets η, and returns the factors compared if the choice is left to the examples.
+    /// Sets η, and returns the factors compared if the choice is left to the examples; `none` is the error without composites, where it is
+    /// known.
     pub(super) fn composites(
         &self,
         training: &Training<'_>,
-        bases: &mush::Choice,
+        none: Option<f64>,
         weights: &Influences,
         settings: &mut JointSettings,
         progress: Progress<'_>,
     ) -> Result<composites::Choice, MethodError> {
         let tried = match self.composites {
-            CompositeChoice::Auto => {
-                let none = bases.first().map(|(_, error)| *error);
-                composites::choose(training, none, weights, settings, progress)?
-            }
+            CompositeChoice::Auto => composites::choose(training, none, weights, settings, progress)?,
             _ => vec![],
         };
         settings.composites = match self.composites {
@@ -473,14 +474,14 @@ impl JointModelReport {
         self.other_sweep.iter().map(|p| (p.s, p.validated_rms))
     }
 
-    /// The bases that were compared, the one taken first, with the cross-validated error: the mean over some vertices of their rms
-    /// in metres. Empty if the base was stated.
+    /// The bases that were compared, the one taken first, with the cross-validated error: rms over some vertices, in
+    /// metres. Empty if the base was stated.
     pub fn bases(&self) -> impl Iterator<Item = (&str, f64)> + '_ {
         self.bases.iter().map(|b| (&*b.base, b.validated))
     }
 
-    /// The factors η of composite joints that were compared, the one taken first, with the cross-validated error as in
-    /// [`Self::bases`]. Empty if η was stated.
+    /// The factors η of composite joints that were compared, the one taken first, with the cross-validated error: the mean over
+    /// some vertices of their rms, in metres. Empty if η was stated.
     pub fn composites(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         self.composites.iter().map(|c| (c.eta, c.validated))
     }

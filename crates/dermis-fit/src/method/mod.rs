@@ -42,7 +42,7 @@ pub mod sums;
 pub mod weights;
 
 pub use animation_space::AnimationSpaceMethod;
-pub use base::BaseChoice;
+pub use base::{BaseChoice, SmoothingSteps};
 pub use by_example::{ShapeByExampleMethod, ShapeByExampleReport};
 pub use composites::CompositeChoice;
 pub use contradictions::contradictions;
@@ -397,12 +397,12 @@ impl Method {
             (_, Some(_)) => return Err(MethodError::Unused { setting: "the model", with: "over another base" }),
             (_, None) => {}
         }
-        if self.base() == Some(BaseChoice::DirectDeltaMush(None)) {
+        if let Some(open @ (BaseChoice::DirectDeltaMush(None) | BaseChoice::Smooth(None))) = self.base() {
             let shown = over_own_skin(input.rig, input.examples);
             let input = &FitInput { examples: shown.as_ref().unwrap_or(input.examples), ..*input };
-            let steps = mush::best_steps(&mush::Seen::of(input)?)?;
+            let chosen = mush::stated(open, &mush::Seen::of(input)?)?;
             let mut stated = self.clone();
-            stated.base_mut().into_iter().for_each(|base| *base = BaseChoice::DirectDeltaMush(Some(steps)));
+            stated.base_mut().into_iter().for_each(|base| *base = chosen);
             return stated.fit(input, progress);
         }
         let mut learnt = match self.weighed(input) {

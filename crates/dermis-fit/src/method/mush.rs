@@ -1,14 +1,15 @@
-//! Direct delta mush as a base: how many smoothing steps the examples ask for, and whether they ask for it at all.
+//! Direct delta mush and corrective smoothing as bases: how many smoothing steps the examples ask for, and whether they ask for them at
+//! all.
 
-use super::base::BaseChoice;
+use super::base::{BaseChoice, SmoothingSteps};
 use super::learnt::SolvedBy;
 use super::settings::{Row, Setting, number, some};
 use super::{FitInput, FitReport, Learnt, MethodError, MethodReport};
-use crate::joints::{Held, JointSettings, joint_validation, stride as stride_of};
+use crate::joints::{Held, JointSettings, Validation, joint_validation, stride as stride_of};
 use crate::mask::touched;
 use crate::training::{BasePoses, Progress, Training};
-use dermis_deform::delta_mush::{MOST_STEPS, Smoothing};
-use dermis_deform::{DirectDeltaMush, lbs};
+use dermis_deform::smoothing::{MOST_STEPS, Smoothing};
+use dermis_deform::{CorrectiveSmooth, DirectDeltaMush, lbs};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Influences, Mesh};
 use rayon::prelude::*;
@@ -48,6 +49,8 @@ impl DeltaMushMethod {
 
 /// Numbers of smoothing steps that are tried.
 const STEPS: [u32; 9] = [1, 2, 3, 5, 8, 12, 20, 30, 50];
+/// Factors of corrective smoothing that are tried: what modelling programs start from, and the mean itself.
+const FACTORS: [f64; 2] = [0.5, 1.0];
 /// Examples, evenly spread, whose error chooses among them.
 const MOST_EXAMPLES: usize = 24;
 /// Vertices, evenly spread, that choose the base.
@@ -55,8 +58,8 @@ const MOST_VERTICES: usize = 500;
 /// Another base than linear blending is taken if it lowers the cross-validated error by this share.
 const LEAST_GAIN: f64 = 0.01;
 
-/// The bases of a choice, each with the cross-validated error that the joint model over it leaves, the mean over vertices of their
-/// rms in metres; the first is the one taken.
+/// The bases of a choice, each with the cross-validated error that the joint model over it leaves, rms over vertices in metres; the
+/// first is the one taken.
 pub(super) type Choice = Vec<(BaseChoice, f64)>;
 
 /// Examples as the choice of a base reads them: with all vertices, or with some.
@@ -84,7 +87,7 @@ impl<'a> Seen<'a> {
         base: &(dyn Fn(&BoneTransforms, usize) -> DVec3 + Sync),
         settings: &JointSettings,
         progress: Progress<'_>,
-    ) -> Result<f64, MethodError> {
+    ) -> Result<Validation, MethodError> {
         let over = |base| Training { base, ..self.training };
         Ok(match self.some {
             None => joint_validation(&over(BasePoses::Computed(base)), self.weights, settings, progress)?,
@@ -107,38 +110,105 @@ pub(super) fn stride(mesh: &Mesh) -> usize {
     mesh.positions.len().div_ceil(MOST_VERTICES).max(1)
 }
 
-/// The number of steps whose bare base has the least training error.
+/// The number of steps of direct delta mush whose bare base has the least training error.
 pub(super) fn best_steps(seen: &Seen<'_>) -> Result<u32, MethodError> {
     let stride = stride(seen.mesh);
-    let candidates = candidates(seen, &|v| v.is_multiple_of(stride));
-    Ok(STEPS[best_of(&candidates, seen, stride)?])
+    let mushes = mushes(seen, &|v| v.is_multiple_of(stride));
+    Ok(STEPS[least(errors_of(&mushes, DirectDeltaMush::at, seen, stride)?.into_iter())])
 }
 
-fn candidates(seen: &Seen<'_>, of: &(dyn Fn(usize) -> bool + Sync)) -> Vec<DirectDeltaMush> {
+/// The base with its smoothing stated: what has the least training error, if it is not.
+pub(super) fn stated(base: BaseChoice, seen: &Seen<'_>) -> Result<BaseChoice, MethodError> {
+    Ok(match base {
+        BaseChoice::DirectDeltaMush(None) => BaseChoice::DirectDeltaMush(Some(best_steps(seen)?)),
+        BaseChoice::Smooth(None) => BaseChoice::Smooth(Some(best_smooth(seen, stride(seen.mesh))?.0)),
+        stated => stated,
+    })
+}
+
+fn mushes(seen: &Seen<'_>, of: &(dyn Fn(usize) -> bool + Sync)) -> Vec<DirectDeltaMush> {
     let smoothing = Smoothing { steps: &STEPS, of, ..Smoothing::default() };
     DirectDeltaMush::of_smoothing(seen.mesh, seen.weights, &smoothing)
 }
 
-/// Which of [`STEPS`] has the least training error over every `stride`-th vertex.
-fn best_of(candidates: &[DirectDeltaMush], seen: &Seen<'_>, stride: usize) -> Result<usize, MethodError> {
+/// Corrective smoothing of least training error, of every `stride`-th vertex. Where it explains the examples, the rig ends with a
+/// modifier, whose steps may lie between those that are tried first.
+fn best_smooth(seen: &Seen<'_>, stride: usize) -> Result<(SmoothingSteps, CorrectiveSmooth), MethodError> {
+    let of = |v: usize| v.is_multiple_of(stride);
+    let blended =
+        |_: &(), v: usize, p: DVec3, pose: &BoneTransforms| lbs::blend(seen.weights.of(v), pose).transform_point3(p);
+    let explained = EXPLAINED * EXPLAINED * errors_of(&[()], blended, seen, stride)?[0];
+    let mut best: Option<(f64, SmoothingSteps, CorrectiveSmooth)> = None;
+    // Of every factor, steps with the error they leave, ascending, and those to try next.
+    let mut searches = FACTORS.map(|factor| (factor, Vec::new(), STEPS.to_vec()));
+    while searches.iter().any(|(.., next)| !next.is_empty()) {
+        for (factor, known, next) in &mut searches {
+            let smoothing = Smoothing { steps: next, factor: *factor, of: &of, ..Smoothing::default() };
+            let smooths = CorrectiveSmooth::of_smoothing(seen.mesh, seen.weights, &smoothing);
+            let errors = errors_of(&smooths, CorrectiveSmooth::at, seen, stride)?;
+            for ((&steps, &error), smooth) in next.iter().zip(&errors).zip(smooths) {
+                if best.as_ref().is_none_or(|(least, ..)| error < *least) {
+                    best = Some((error, SmoothingSteps { steps, factor: *factor }, smooth));
+                }
+            }
+            known.extend(next.drain(..).zip(errors));
+            known.sort_by_key(|(steps, _)| *steps);
+        }
+        if best.as_ref().is_some_and(|(least, ..)| *least < explained) {
+            searches.iter_mut().for_each(|(_, known, next)| *next = around_least(known));
+        }
+    }
+    let none = MethodError::InputLacks { what: "examples that choose the smoothing steps of the base" };
+    best.map(|(_, steps, smooth)| (steps, smooth)).ok_or(none)
+}
+
+/// Smoothing explains the examples if it leaves less than this share of the error of linear blending: 0.03 where a rig ends with the
+/// modifier and its steps are not among those tried, 0.8 on simulations.
+const EXPLAINED: f64 = 0.25;
+/// The most smoothing steps that are tried without being asked for.
+const MOST_TRIED: u32 = 100;
+/// At most so many numbers of steps between two that are known are tried at once.
+const BETWEEN: usize = 8;
+
+/// Numbers of steps to try next to those of least error, evenly spread; none if all are known.
+fn around_least(known: &[(u32, f64)]) -> Vec<u32> {
+    let at = least(known.iter().map(|(_, error)| *error));
+    let low = if at == 0 { 0 } else { known[at - 1].0 };
+    let high = known.get(at + 1).map_or(MOST_TRIED + 1, |(steps, _)| *steps);
+    let open: Vec<u32> = (low + 1..high).filter(|steps| *steps != known[at].0).collect();
+    let count = open.len().min(BETWEEN);
+    (0..count).map(|i| open[(2 * i + 1) * open.len() / (2 * count)]).collect()
+}
+
+/// The first of the least.
+fn least(errors: impl Iterator<Item = f64>) -> usize {
+    errors.enumerate().fold((0, f64::INFINITY), |best, (at, error)| if error < best.1 { (at, error) } else { best }).0
+}
+
+/// The training error of some bases over every `stride`-th vertex, sums of squares.
+fn errors_of<B: Sync>(
+    candidates: &[B],
+    at: impl Fn(&B, usize, DVec3, &BoneTransforms) -> DVec3 + Sync,
+    seen: &Seen<'_>,
+    stride: usize,
+) -> Result<Vec<f64>, MethodError> {
     let rest = &seen.mesh.positions;
     let counted = seen.counted();
     if counted.is_empty() {
         return Err(MethodError::InputLacks { what: "examples that choose the smoothing steps of the base" });
     }
     let step = counted.len().div_ceil(MOST_EXAMPLES);
-    let squares = |mush: &DirectDeltaMush| -> f64 {
+    let squares = |base: &B| -> f64 {
         let of_example = |&s: &usize| -> f64 {
             let pose = &seen.training.examples[s].transforms;
             let of_example = seen.training.examples[s].local.is_some().then(|| touched(&seen.training, s));
             let counts = |v: &usize| of_example.as_ref().is_none_or(|touched| touched[*v]);
-            let off = |v: usize| mush.at(v, rest[v], pose).distance_squared(seen.skin(s, v));
+            let off = |v: usize| at(base, v, rest[v], pose).distance_squared(seen.skin(s, v));
             (0..rest.len()).step_by(stride).filter(counts).map(off).sum()
         };
         counted.iter().step_by(step).map(of_example).sum()
     };
-    let errors: Vec<f64> = candidates.par_iter().map(squares).collect();
-    Ok((0..errors.len()).fold(0, |best, at| if errors[at] < errors[best] { at } else { best }))
+    Ok(candidates.par_iter().map(squares).collect())
 }
 
 /// The settings by which forms of the joint model are compared: few vertices, and the examples without their mirror images, which
@@ -151,16 +221,23 @@ pub(super) fn for_choice(settings: &JointSettings) -> JointSettings {
     made
 }
 
-/// Chooses between linear blending, direct delta mush with the steps of least training error, and with the next smaller number, by
-/// the error that the joint model leaves on examples left out. Bare errors alone choose wrongly: a simulation may ask for more steps
-/// than serve a correction.
-pub(super) fn choose(seen: &Seen<'_>, settings: &JointSettings, progress: Progress<'_>) -> Result<Choice, MethodError> {
+/// Chooses between linear blending, and direct delta mush and corrective smoothing with the steps of least training error and with the
+/// next smaller number, by the error that the joint model leaves on examples left out.
+/// Bare errors alone choose wrongly: a simulation may ask for more steps than serve a correction.
+///
+/// Returns them with the mean over vertices of their rms that the base taken leaves.
+pub(super) fn choose(
+    seen: &Seen<'_>,
+    settings: &JointSettings,
+    progress: Progress<'_>,
+) -> Result<(Choice, f64), MethodError> {
     let settings = for_choice(settings);
     let rest = &seen.mesh.positions;
     let included = seen.training.included();
     let stride = stride_of(&seen.training.with(&included), &settings);
-    let mushes = candidates(seen, &|v| v.is_multiple_of(stride));
-    let best = best_of(&mushes, seen, stride)?;
+    let mushes = mushes(seen, &|v| v.is_multiple_of(stride));
+    let best = least(errors_of(&mushes, DirectDeltaMush::at, seen, stride)?.into_iter());
+    let (steps, smooth) = best_smooth(seen, stride)?;
     // The bar stays where it is: this is before the fit.
     let still = |_: u64, _: u64| progress(0, 1);
     let blended = |pose: &BoneTransforms, v: usize| lbs::blend(seen.weights.of(v), pose).transform_point3(rest[v]);
@@ -169,9 +246,21 @@ pub(super) fn choose(seen: &Seen<'_>, settings: &JointSettings, progress: Progre
         let mushed = |pose: &BoneTransforms, v: usize| mushes[at].at(v, rest[v], pose);
         choice.push((BaseChoice::DirectDeltaMush(Some(STEPS[at])), seen.validated(&mushed, &settings, &still)?));
     }
-    choice[1..].sort_by(|a, b| a.1.total_cmp(&b.1));
-    if choice[1].1 <= (1.0 - LEAST_GAIN) * choice[0].1 {
+    let mut smooths = vec![(steps, smooth)];
+    if let Some(&fewer) = STEPS.iter().rev().find(|fewer| **fewer < steps.steps) {
+        let of = |v: usize| v.is_multiple_of(stride);
+        let smoothing = Smoothing { steps: &[fewer], factor: steps.factor, of: &of, ..Smoothing::default() };
+        let made = CorrectiveSmooth::of_smoothing(seen.mesh, seen.weights, &smoothing);
+        smooths.extend(made.into_iter().map(|smooth| (SmoothingSteps { steps: fewer, ..steps }, smooth)));
+    }
+    for (steps, smooth) in &smooths {
+        let smoothed = |pose: &BoneTransforms, v: usize| smooth.at(v, rest[v], pose);
+        choice.push((BaseChoice::Smooth(Some(*steps)), seen.validated(&smoothed, &settings, &still)?));
+    }
+    choice[1..].sort_by(|a, b| a.1.rms.total_cmp(&b.1.rms));
+    if choice[1].1.rms <= (1.0 - LEAST_GAIN) * choice[0].1.rms {
         choice.swap(0, 1);
     }
-    Ok(choice)
+    let mean = choice[0].1.mean;
+    Ok((choice.into_iter().map(|(base, error)| (base, error.rms)).collect(), mean))
 }

@@ -256,11 +256,8 @@ impl<'a> Passes<'a> {
         let (method, weights, rest) = (self.method, self.weights, &self.rig.mesh().positions);
         let seen =
             Seen { mesh: self.rig.mesh(), weights, training: training(self.rig, &self.examples), some: Some(sample) };
-        let bases = method.bases(&seen, &settings, progress)?;
-        let chosen = match bases.first().map_or(method.base, |&(base, _)| base) {
-            BaseChoice::DirectDeltaMush(None) => BaseChoice::DirectDeltaMush(Some(mush::best_steps(&seen)?)),
-            chosen => chosen,
-        };
+        let (bases, none) = method.bases(&seen, &settings, progress)?;
+        let chosen = mush::stated(bases.first().map_or(method.base, |&(base, _)| base), &seen)?;
         let nothing = ExampleSet::default();
         let mut base = chosen.of(&FitInput::new(self.rig, &nothing))?;
         let mut residuals = sample.empty();
@@ -269,7 +266,7 @@ impl<'a> Passes<'a> {
             residuals.push(|v| sample.at(s, v) - skin[v]);
         }
         let training = Training { base: residuals.residuals(), ..training(self.rig, &self.examples) };
-        let composites = method.composites(&training, &bases, weights, &mut settings, progress)?;
+        let composites = method.composites(&training, none, weights, &mut settings, progress)?;
         let fit = BlockFit::choose(&training, weights, &settings, progress)?;
         let mut order = fit.order(&training, weights, &settings)?;
         order = order[self.share.of(order.len())].to_vec();

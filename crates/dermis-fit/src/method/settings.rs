@@ -306,8 +306,9 @@ pub(super) const BASE: Setting = Setting::new(
     "BASE",
     "lbs",
     "The deformer a correction is learnt over: rigid, lbs, dqs, ddm (direct delta mush; ddm:N with N smoothing steps, else those of \
-     least training error), auto (lbs or ddm by cross-validation, lbs for local sculpts; joint model only), given (positions from a \
-     file), rest (the rest pose), or a model file (hero.dermis) with all that it corrects",
+     least training error), smooth (corrective smoothing; smooth:N,FACTOR likewise, with a factor of 0.5 if none is stated), auto (lbs, \
+     ddm or smooth by cross-validation, lbs for local sculpts; joint model only), given (positions from a file), rest (the rest pose), \
+     or a model file (hero.dermis) with all that it corrects",
 )
 .everyone();
 pub(super) const LAMBDA: Setting = Setting::new(

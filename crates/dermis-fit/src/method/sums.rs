@@ -60,8 +60,8 @@ impl<'a> Sums<'a> {
         if own.base == BaseChoice::Model {
             return refused("a correction over a model".into());
         }
-        if own.base == BaseChoice::DirectDeltaMush(None) {
-            return refused("a base whose smoothing steps the examples choose (ddm:N states them)".into());
+        if matches!(own.base, BaseChoice::DirectDeltaMush(None) | BaseChoice::Smooth(None)) {
+            return refused("a base whose smoothing steps the examples choose (ddm:N and smooth:N state them)".into());
         }
         if let MapSource::Examples(_) = own.maps {
             return refused("influence maps from the examples".into());

@@ -307,6 +307,7 @@ fn prepare<'a>(
         Base::Rigid(weights) | Base::Lbs(weights) | Base::Dqs(weights, _) => weights,
         Base::Stack(stack, _) => stack.weights().unwrap_or(maps),
         Base::DirectDeltaMush(_)
+        | Base::CorrectiveSmooth(_)
         | Base::AnimationSpace(_)
         | Base::RotationalRegression(_)
         | Base::Rest

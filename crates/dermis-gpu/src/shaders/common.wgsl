@@ -37,9 +37,9 @@ struct Model {
     neighbourhoods: u32, // in extras: two vec4 per vertex of direct delta mush, plane after plane
     layer: List,         // the shapes of a joint model
     shapes: u32,         // section of a pose: weight and reach of every shape of the layer
-    unused_x: u32,
-    unused_y: u32,
-    unused_z: u32,
+    corners: u32,        // in words: where the corners of every vertex of corrective smoothing begin, two words each, and the last end
+    centres: u32,        // in extras: where the smoothed surface of corrective smoothing is at rest
+    unused: u32,
 }
 
 // How the base moves a vertex: its position less the character's shift, and the rows of its linear map.

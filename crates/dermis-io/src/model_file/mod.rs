@@ -13,6 +13,7 @@
 //! know. From version 4 on the format changes only together with a migration test: `tests/stored_models.rs` reads files of
 //! every version and compares the skins that they evaluate to with those that their own program printed.
 
+mod corrective_smooth;
 mod delta_mush;
 mod drawn;
 mod enveloping;
@@ -45,9 +46,9 @@ use std::io::{Cursor, Read, Seek, Write};
 /// 6: shapes with names and bounded weights. 7: a base of direct delta
 /// mush; features of enveloping seen from a point.
 /// 9: windows of shapes; joints of whose rotation a part is read. 10: joint models that remember sculpts. 11: corrections one after
-/// another.
+/// another. 12: a base of corrective smoothing.
 /// Programs that know nothing of materials pass over the arrays and header fields that carry them.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 
 /// What a model file holds: a deformer with its rig, and where both come from.
 ///
@@ -80,6 +81,9 @@ const ROTATIONAL: &str = "rotational-regression";
 
 /// What a base of direct delta mush is called in a file.
 const DELTA_MUSH: &str = "direct-delta-mush";
+
+/// What a base of corrective smoothing is called in a file.
+const CORRECTIVE_SMOOTH: &str = "corrective-smooth";
 
 /// What a base of deformers one after another is called in a file.
 const STACK: &str = "stack";
@@ -291,6 +295,10 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
             delta_mush::write(&mut t, mush);
             DELTA_MUSH
         }
+        BakedBase::CorrectiveSmooth(smooth) => {
+            corrective_smooth::write(&mut t, smooth);
+            CORRECTIVE_SMOOTH
+        }
         BakedBase::Rest => "rest",
         BakedBase::Given => "given",
         BakedBase::RotationalRegression(model) => {
@@ -386,6 +394,10 @@ pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<ModelFile,
     }
     if stored.base == DELTA_MUSH {
         let base = BakedBase::DirectDeltaMush(delta_mush::read(&r, &rig)?);
+        baked = baked.with_base(base).map_err(|e| damaged(e.to_string()))?;
+    }
+    if stored.base == CORRECTIVE_SMOOTH {
+        let base = BakedBase::CorrectiveSmooth(Box::new(corrective_smooth::read(&r, &rig)?));
         baked = baked.with_base(base).map_err(|e| damaged(e.to_string()))?;
     }
     if stored.base == ROTATIONAL {
@@ -495,7 +507,7 @@ fn read_base(rig: &Rig, fitted: Option<&Influences>, stored: &Stored) -> Result<
         FITTED => Base::Lbs(fitted.cloned().ok_or_else(|| damaged("fitted weights are missing"))?),
         "dqs" => Base::Dqs(weights()?, DualQuaternions::new(rig.skeleton())),
         "rest" => Base::Rest,
-        "given" | "animation-space" | ROTATIONAL | DELTA_MUSH => Base::Given,
+        "given" | "animation-space" | ROTATIONAL | DELTA_MUSH | CORRECTIVE_SMOOTH => Base::Given,
         STACK => {
             let file = stored.stack.as_ref().ok_or_else(|| damaged("the deformers of the stack are missing"))?;
             let stack = file.stack(rig, &Space::default()).map_err(|e| damaged(e.to_string()))?;

@@ -11,8 +11,8 @@ use dermis_deform::pose_space::{
 };
 use dermis_deform::rotational_regression::{TurnParts, TurnTerm, TurningJoint};
 use dermis_deform::{
-    Base, Deformer, DirectDeltaMush, DualQuaternions, EnvelopingForm, Lattice, Layer, Outside, RiggedDeformer,
-    RotationalRegression, Scratch, Stack, StackPose, TrainingPoses, Wire, Wires,
+    Base, CorrectiveSmooth, Deformer, DirectDeltaMush, DualQuaternions, EnvelopingForm, Lattice, Layer, Outside,
+    RiggedDeformer, RotationalRegression, Scratch, Stack, StackPose, TrainingPoses, Wire, Wires,
 };
 use dermis_io::{ModelFile, ModelHeader, Space, UpAxis};
 use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, DVec4, Vec3, Vec4};
@@ -145,6 +145,7 @@ fn base_of(name: &str, weights: Influences, rig: &Rig) -> Base {
         "lbs" => Base::Lbs(weights),
         "dqs" => Base::Dqs(weights, DualQuaternions::new(skeleton)),
         "direct-delta-mush" => Base::DirectDeltaMush(DirectDeltaMush::new(rig.mesh(), &weights, 2)),
+        "corrective-smooth" => Base::CorrectiveSmooth(CorrectiveSmooth::new(rig.mesh(), &weights, 2, 0.5)),
         "rest" => Base::Rest,
         "given" => Base::Given,
         _ => Base::AnimationSpace(AnimationSpace {
@@ -428,8 +429,18 @@ pub fn tiny(base: &str) -> ModelFile {
         "windowed-shapes" => windowed_shapes(),
         "remembering-joints" => remembering_joints(),
         "joints" => joint_model("lbs", CorrectionFrame::Anchor, Guard::On),
+        "two-corrections" => two_corrections(),
         base => model(base, Some(EnvelopingForm::Full), Guard::On),
     }
+}
+
+/// Enveloping over linear blending, and a joint model over both.
+fn two_corrections() -> ModelFile {
+    let (beneath, mut made) = (tiny("lbs"), tiny("joints"));
+    let all = [&beneath, &made].into_iter().flat_map(|model| model.baked().corrections().iter().cloned());
+    let baked = made.baked().clone().with_corrections(all.collect::<Vec<_>>()).unwrap();
+    made.model = made.model.with_baked(baked).unwrap();
+    made
 }
 
 /// A pose in which every bone turns and moves.

@@ -4,7 +4,8 @@ use super::FEW;
 use crate::{Random, Tree};
 use dermis_deform::rotational_regression::{RotationalRegression, TurnParts, TurnTerm, TurningJoint};
 use dermis_deform::{
-    AnimationSpace, Base, DirectDeltaMush, DualQuaternions, Lattice, Layer, Outside, Stack, StackPose, Wire, Wires,
+    AnimationSpace, Base, CorrectiveSmooth, DirectDeltaMush, DualQuaternions, Lattice, Layer, Outside, Stack,
+    StackPose, Wire, Wires,
 };
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::{BoneIndex, Mesh, Rows};
@@ -17,6 +18,7 @@ pub fn bases(tree: &Tree, random: &mut Random) -> Vec<(&'static str, Base)> {
         ("lbs", Base::Lbs(weights.clone())),
         ("dqs", Base::Dqs(weights.clone(), DualQuaternions::new(tree.rig.skeleton()))),
         ("direct delta mush", Base::DirectDeltaMush(delta_mush(tree))),
+        ("corrective smoothing", Base::CorrectiveSmooth(corrective_smooth(tree))),
         ("animation space", Base::AnimationSpace(animation_space(tree, random))),
         ("rotational regression", Base::RotationalRegression(Box::new(rotational_regression(tree, random)))),
         ("a stack", Base::Stack(Box::new(stack(tree, random)), StackPose::default())),
@@ -60,6 +62,13 @@ fn delta_mush(tree: &Tree) -> DirectDeltaMush {
     let positions = tree.rig.mesh().positions.clone();
     let mesh = Mesh { triangles: strip(positions.len().saturating_sub(3)), positions, ..Mesh::default() };
     DirectDeltaMush::new(&mesh, tree.weights(), 3)
+}
+
+/// Of the same faces.
+fn corrective_smooth(tree: &Tree) -> CorrectiveSmooth {
+    let positions = tree.rig.mesh().positions.clone();
+    let mesh = Mesh { triangles: strip(positions.len().saturating_sub(3)), positions, ..Mesh::default() };
+    CorrectiveSmooth::new(&mesh, tree.weights(), 2, 0.5)
 }
 
 /// Coefficients near those of linear blending, their weights summing to one.

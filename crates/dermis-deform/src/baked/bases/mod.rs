@@ -5,6 +5,7 @@
 
 mod animation_space;
 mod block;
+mod corrective_smooth;
 mod delta_mush;
 mod dqs;
 mod lbs;
@@ -14,6 +15,7 @@ mod weights;
 
 pub(super) use block::BLOCK;
 pub use block::NO_ANCHOR;
+pub use corrective_smooth::BakedCorrectiveSmooth;
 pub use delta_mush::BakedDeltaMush;
 pub(super) use dqs::summed;
 pub(super) use lbs::{Lbs, blended, moved as moved_by};
@@ -25,6 +27,7 @@ use crate::dual_quaternion::DualQuaternions;
 use crate::rotational_regression::{RotationalRegression, TurnScratch};
 use crate::stack::{Stack, StackPose};
 use animation_space::AnimationSpace;
+use corrective_smooth::Smooth;
 use delta_mush::Mushed;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3, Vec3, Vec4};
 use dermis_rig::{BoneTransforms, Rows};
@@ -45,6 +48,8 @@ pub enum BakedBase {
     Dqs(Weights, DualQuaternions),
     /// Direct delta mush.
     DirectDeltaMush(BakedDeltaMush),
+    /// Corrective smoothing.
+    CorrectiveSmooth(Box<BakedCorrectiveSmooth>),
     /// Animation space: four coefficients per entry.
     AnimationSpace {
         /// The bones of every vertex.
@@ -73,6 +78,8 @@ pub(super) struct BaseScratch {
     pub(super) behind: Vec3,
     dqs: BlendedBones,
     rotational_regression: TurnScratch,
+    /// The smoothed surface of corrective smoothing.
+    smooth: Vec<Vec3>,
     stack: StackPose,
 }
 
@@ -96,6 +103,7 @@ impl BakedBase {
                 let rest = |v: usize| rest[v].as_dvec3();
                 model.prepare(rest, transforms, shift, &mut scratch.rotational_regression);
             }
+            Self::CorrectiveSmooth(model) => model.prepare(&scratch.table, scratch.shift, &mut scratch.smooth),
             Self::Stack(stack) => scratch.stack.prepare(stack, transforms),
             _ => {}
         }
@@ -112,6 +120,7 @@ impl BakedBase {
             Self::Rigid(bones) => 4 * bones.len(),
             Self::Lbs(weights) | Self::Dqs(weights, _) => weights.bytes(),
             Self::DirectDeltaMush(mush) => mush.bytes(),
+            Self::CorrectiveSmooth(model) => model.bytes(),
             Self::AnimationSpace { bones, a } => 4 * (bones.offsets().len() + bones.entries().len()) + 16 * a.len(),
             Self::RotationalRegression(model) => model.bytes(),
             Self::Stack(stack) => stack.bytes(),
@@ -146,6 +155,9 @@ impl BakedBase {
             }
             Self::DirectDeltaMush(mush) => {
                 return Mushed { from, mush, table, shift, behind, out, normals }.run();
+            }
+            Self::CorrectiveSmooth(model) => {
+                return Smooth { from, model, smooth: &scratch.smooth, behind, out, normals }.run();
             }
             Self::AnimationSpace { bones, a } => {
                 let (offsets, bones) = (&bones.offsets()[range.start..=range.end], bones.entries());
@@ -186,8 +198,8 @@ impl BakedBase {
                 lanes::run(Turn { from, entries, table, normals });
             }
             Self::Rest | Self::Given => normals.out.copy_from_slice(normals.rest),
-            // More bones than 16 bits can count, and stacks: one by one. Direct delta mush has turned them with the positions.
-            Self::Dqs(..) | Self::Stack(_) | Self::DirectDeltaMush(_) => {
+            // More bones than 16 bits can count, and stacks: one by one. Smoothing bases have turned them with the positions.
+            Self::Dqs(..) | Self::Stack(_) | Self::DirectDeltaMush(_) | Self::CorrectiveSmooth(_) => {
                 for (i, (out, n)) in normals.out.iter_mut().zip(normals.rest).enumerate() {
                     *out = match normals.by {
                         By::Cofactors => Vec3::ZERO,
@@ -220,6 +232,10 @@ impl BakedBase {
             Self::Lbs(weights) => Columns::blended(&scratch.table, weights.of_vertex(v)).apply::<Apart>(rest),
             Self::Dqs(weights, _) => blend_quaternions(weights, v, &scratch.dqs, (&scratch.table, scratch.shift), rest),
             Self::DirectDeltaMush(mush) => mush.at(v, rest, (&scratch.table, scratch.shift)),
+            Self::CorrectiveSmooth(model) => {
+                let turned = model.linear(v, &scratch.table, &scratch.smooth) * rest.truncate().as_dvec3();
+                turned.as_vec3()
+            }
             Self::AnimationSpace { bones, a } => {
                 let terms = bones.of(v).iter().zip(&a[bones.range(v)]);
                 // The rest position is inside the coefficients; a displacement follows their weights.
@@ -242,8 +258,10 @@ impl BakedBase {
 
     /// The linear part of the base's map at vertex `v` with rest position `p`.
     pub(super) fn linear(&self, v: usize, p: Vec3, scratch: &BaseScratch) -> DMat3 {
-        if let Self::Stack(stack) = self {
-            return stack.linear(&scratch.stack, v, p.as_dvec3());
+        match self {
+            Self::Stack(stack) => return stack.linear(&scratch.stack, v, p.as_dvec3()),
+            Self::CorrectiveSmooth(model) => return model.linear(v, &scratch.table, &scratch.smooth),
+            _ => {}
         }
         let [x, y, z] = Vec3::AXES.map(|axis| self.at(v, axis.extend(0.0), scratch).as_dvec3());
         DMat3::from_cols(x, y, z)
@@ -255,6 +273,7 @@ impl BakedBase {
             Self::Rigid(bones) => Some(bones[v] as usize).filter(|b| *b != NO_ANCHOR as usize),
             Self::Lbs(weights) | Self::Dqs(weights, _) => largest(weights.of_vertex(v)),
             Self::DirectDeltaMush(mush) => largest(mush.weights_of(v)),
+            Self::CorrectiveSmooth(model) => largest(model.weights_of(v)),
             Self::AnimationSpace { bones, a } => {
                 largest(bones.of(v).iter().map(|b| *b as usize).zip(a[bones.range(v)].iter().map(|a| a.w)))
             }

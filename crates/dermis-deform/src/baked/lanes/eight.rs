@@ -58,6 +58,9 @@ pub(in crate::baked) trait Eight: Copy {
     /// The sums of eight vertices, by axis.
     fn full_sums(self, sums: [[Self::Motion; 6]; EIGHT]) -> [Self::Lanes; 3];
 
+    /// Coordinates of eight points of a list; a number lies behind the last of them.
+    fn gather(self, points: &[f32], at: &[u32; EIGHT]) -> [Self::Lanes; 3];
+
     /// A stored number of each of eight vertices.
     fn wide<T: Stored>(self, row: &[T; EIGHT]) -> Self::Lanes;
 
@@ -74,12 +77,16 @@ pub(in crate::baked) trait Eight: Copy {
     fn mul(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
     fn div(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
     fn sqrt(self, a: Self::Lanes) -> Self::Lanes;
+    /// One over the root, within a few of its last bits; a is positive, and no denormal number.
+    fn inverse_sqrt(self, a: Self::Lanes) -> Self::Lanes;
     /// a b + c.
     fn mul_add(self, a: Self::Lanes, b: Self::Lanes, c: Self::Lanes) -> Self::Lanes;
     /// a b − c.
     fn mul_sub(self, a: Self::Lanes, b: Self::Lanes, c: Self::Lanes) -> Self::Lanes;
     /// c − a b.
     fn sub_mul(self, a: Self::Lanes, b: Self::Lanes, c: Self::Lanes) -> Self::Lanes;
+    /// The smaller of both.
+    fn min(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
     /// a with the sign of b.
     fn copy_sign(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
     /// All bits where a < b, none elsewhere.

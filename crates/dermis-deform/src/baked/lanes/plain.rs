@@ -157,6 +157,17 @@ impl<F: Fma> Eight for Plain<F> {
     }
 
     #[inline(always)]
+    fn gather(self, points: &[f32], at: &[u32; EIGHT]) -> [[f32; EIGHT]; 3] {
+        let mut over = [[0.0; EIGHT]; 3];
+        for l in 0..EIGHT {
+            for j in 0..3 {
+                over[j][l] = points[3 * at[l] as usize + j];
+            }
+        }
+        over
+    }
+
+    #[inline(always)]
     fn wide<T: Stored>(self, row: &[T; EIGHT]) -> [f32; EIGHT] {
         row.map(T::wide)
     }
@@ -224,6 +235,11 @@ impl<F: Fma> Eight for Plain<F> {
     }
 
     #[inline(always)]
+    fn inverse_sqrt(self, a: [f32; EIGHT]) -> [f32; EIGHT] {
+        std::array::from_fn(|l| 1.0 / a[l].sqrt())
+    }
+
+    #[inline(always)]
     fn mul_add(self, a: [f32; EIGHT], b: [f32; EIGHT], c: [f32; EIGHT]) -> [f32; EIGHT] {
         std::array::from_fn(|l| F::f32(a[l], b[l], c[l]))
     }
@@ -236,6 +252,11 @@ impl<F: Fma> Eight for Plain<F> {
     #[inline(always)]
     fn sub_mul(self, a: [f32; EIGHT], b: [f32; EIGHT], c: [f32; EIGHT]) -> [f32; EIGHT] {
         std::array::from_fn(|l| F::f32(-a[l], b[l], c[l]))
+    }
+
+    #[inline(always)]
+    fn min(self, a: [f32; EIGHT], b: [f32; EIGHT]) -> [f32; EIGHT] {
+        std::array::from_fn(|l| if a[l] < b[l] { a[l] } else { b[l] })
     }
 
     #[inline(always)]

@@ -5,7 +5,7 @@ use super::registers::{Columns, DualQuaternion, Four, Table};
 use super::stored::Stored;
 use pulp::x86::V3;
 use pulp::{NullaryFnOnce, cast};
-use std::arch::x86_64::{__m256, __m256d, __m256i, _CMP_LT_OQ, _CMP_NGE_UQ};
+use std::arch::x86_64::{__m128, __m256, __m256d, __m256i, _CMP_LT_OQ, _CMP_NGE_UQ};
 
 pub(super) struct With<K>(pub(super) V3, pub(super) K);
 
@@ -175,6 +175,21 @@ impl Eight for V3 {
     }
 
     #[inline(always)]
+    fn gather(self, points: &[f32], at: &[u32; EIGHT]) -> [__m256; 3] {
+        // Four vertices in the lower halves, four in the upper.
+        let four = |lane: usize| -> __m128 {
+            let first = 3 * at[lane] as usize;
+            cast(*points[first..].first_chunk::<4>().unwrap_or(&[0.0; 4]))
+        };
+        let two = |lane: usize| {
+            let low = self.avx._mm256_castps128_ps256(four(lane));
+            self.avx._mm256_insertf128_ps::<1>(low, four(lane + 4))
+        };
+        let [x, y, z, _] = four_by_four(self, [two(0), two(1), two(2), two(3)]);
+        [x, y, z]
+    }
+
+    #[inline(always)]
     fn wide<T: Stored>(self, row: &[T; EIGHT]) -> __m256 {
         T::eight(self, row)
     }
@@ -247,6 +262,14 @@ impl Eight for V3 {
     }
 
     #[inline(always)]
+    fn inverse_sqrt(self, a: __m256) -> __m256 {
+        // Twelve bits, and a Newton step.
+        let near = self.avx._mm256_rsqrt_ps(a);
+        let half = self.avx._mm256_mul_ps(self.avx._mm256_mul_ps(a, self.splat(0.5)), near);
+        self.avx._mm256_mul_ps(near, self.fma._mm256_fnmadd_ps(half, near, self.splat(1.5)))
+    }
+
+    #[inline(always)]
     fn mul_add(self, a: __m256, b: __m256, c: __m256) -> __m256 {
         self.fma._mm256_fmadd_ps(a, b, c)
     }
@@ -259,6 +282,11 @@ impl Eight for V3 {
     #[inline(always)]
     fn sub_mul(self, a: __m256, b: __m256, c: __m256) -> __m256 {
         self.fma._mm256_fnmadd_ps(a, b, c)
+    }
+
+    #[inline(always)]
+    fn min(self, a: __m256, b: __m256) -> __m256 {
+        self.avx._mm256_min_ps(a, b)
     }
 
     #[inline(always)]

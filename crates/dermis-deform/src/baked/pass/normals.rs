@@ -62,8 +62,8 @@ impl Baked {
             let rest_normals = &rest_normals[from..from + out.len()];
             let turned = Turned { by, rest: rest_normals, out: &mut *normals };
             let held = self.block(from, given, scratch, out, Some(turned));
-            // Blended quaternions without direction leave normals open, too.
-            if by == By::Cofactors || matches!(self.base, BakedBase::Dqs(..)) {
+            // Blended quaternions without direction, and vertices without corners, leave normals open, too.
+            if by == By::Cofactors || matches!(self.base, BakedBase::Dqs(..) | BakedBase::CorrectiveSmooth(_)) {
                 self.mend(from, transforms, rest_normals, scratch, normals);
             }
             held

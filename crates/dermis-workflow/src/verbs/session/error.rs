@@ -204,7 +204,7 @@ impl Error {
             Self::FileChanged { .. } => "put the file back from a copy of the folder".into(),
             Self::RigInParts { .. } => "make one file of it: `dermis convert` RIG -o rig.glb".into(),
             Self::NoWeights { .. } => "make weights with `dermis weights` `heat=true`".into(),
-            Self::Method { .. } => "choose `base=lbs`, dqs, rigid, ddm or auto".into(),
+            Self::Method { .. } => "choose `base=lbs`, dqs, rigid, ddm, smooth or auto".into(),
             Self::NoMotion => "name one when the session begins: `dermis session new` `motion=walk.glb`".into(),
             Self::NoOffer { .. } => "begin a session with further motions, or sculpt a pose of your own choice".into(),
             Self::NothingTaught | Self::NoModel => "add a sculpt first: `dermis session add`".into(),
