@@ -14,7 +14,7 @@ export class Drivers {
     const { format, version, kind, bones, shapes, offset, clamp } = table;
     demand(format === "dermis-drivers", `format is ${format}, not dermis-drivers`);
     const isPoseSpace = (version === 2 || version === 3) && kind === "pose-space";
-    demand(version === 1 || version === 4 || isPoseSpace, `this reader does not know version ${version}, kind ${kind}`);
+    demand([1, 4, 5].includes(version) || isPoseSpace, `this reader does not know version ${version}, kind ${kind}`);
     const lists = isPoseSpace ? ["bones", "shapes", "joints", "channels", "regions"] : ["bones", "shapes", "joints", "matrix"];
     lists.forEach((name) => demand(Array.isArray(table[name]), `${name} is no list`));
     bones.forEach((bone) => checkRows(bone.inverse_bind, 3, 4, `inverse_bind of ${bone.name}`));
@@ -22,7 +22,7 @@ export class Drivers {
     checkRows([clamp], 1, 2, "clamp");
     demand(clamp[0] <= clamp[1], `clamp is from ${clamp[0]} to ${clamp[1]}`);
     Object.assign(this, { bones, shapes, offset, clamp, addTo: isPoseSpace ? poseSpace(table) : jointModel(table) });
-    if (version === 4) this.addTo = withSculpts(table, this.addTo);
+    if (version === 4 || table.sculpts) this.addTo = withSculpts(table, this.addTo);
   }
 
   /**
@@ -46,7 +46,7 @@ export class Drivers {
   }
 }
 
-/** Checks the sculpts of a table of version 4. Returns what adds their weights after those of the joint model. */
+/** Checks the sculpts of a table of version 4 or 5. Returns what adds their weights after those of the joint model. */
 function withSculpts({ bones, shapes, matrix, sculpts }, addJoints) {
   demand(sculpts !== null && typeof sculpts === "object", "sculpts is no object");
   ["joints", "channels", "regions"].forEach((name) => demand(Array.isArray(sculpts[name]), `${name} of sculpts is no list`));
@@ -58,9 +58,10 @@ function withSculpts({ bones, shapes, matrix, sculpts }, addJoints) {
   };
 }
 
-/** Checks a table of version 1, or the joints of one of version 4. Returns what adds `matrix` z to the weights. */
-function jointModel({ version, length, sigma, bones, joints, matrix, shapes }) {
+/** Checks a table of version 1, or the joints of one of version 4 or 5. Returns what adds `matrix` z to the weights. */
+function jointModel({ version, length, sigma, arc_cosine = 0, bones, joints, gravity, matrix, shapes, sculpts }) {
   demand(length > 0 && sigma > 0 && Number.isFinite(length + sigma), `length is ${length} and sigma is ${sigma}`);
+  demand(arc_cosine >= 0 && arc_cosine <= 1 && (version === 5 || !(arc_cosine || gravity)), `arc_cosine is ${arc_cosine}`);
   const origin = new Array(12).fill(0);
   // g − 1: the ones of g(φ, ψ) − g(φ, 0) − g(0, ψ) + 1 cancel, and expm1 keeps the digits that go with them.
   const g1 = (x, y) => Math.expm1(-squaredDistance(x, y) / sigma ** 2);
@@ -83,17 +84,43 @@ function jointModel({ version, length, sigma, bones, joints, matrix, shapes }) {
         return [...turn.map((x) => x / Math.SQRT2), slide];
       }), limit);
       const toOrigin = g1(phi, origin);
-      const k = inducing.map((psi, i) => (sigma ** 2 / 2) * (g1(phi, psi) - toOrigin - atBind[i]));
+      const gaussian = (psi, i) => (sigma ** 2 / 2) * (g1(phi, psi) - toOrigin - atBind[i]);
+      const k = inducing.map((psi, i) => (1 - arc_cosine) * gaussian(psi, i) + (arc_cosine && arc_cosine * arcCosine(phi, psi)));
       return inverse_factor.map((row) => dot(row, k));
     };
   });
+  const sagging = gravity ? gravitySeen(gravity, bones) : [];
   // With sculpts the first shapes alone are those of the joints.
-  const rows = version === 1 ? shapes.length : Math.min(matrix.length, shapes.length);
-  checkRows(matrix, rows, sum(joints.map((joint) => joint.inducing.length)), "matrix");
+  const rows = version === 1 || (version === 5 && !sculpts) ? shapes.length : Math.min(matrix.length, shapes.length);
+  checkRows(matrix, rows, sum(joints.map((joint) => joint.inducing.length)) + 3 * sagging.length, "matrix");
   return (weights, transforms) => {
-    const z = coordinates.flatMap((of) => of(transforms));
+    const z = [...coordinates, ...sagging].flatMap((of) => of(transforms));
     matrix.forEach((row, i) => { weights[i] += dot(row, z); });
   };
+}
+
+/** The arc-cosine kernel of order one. */
+function arcCosine(x, y) {
+  const lengths = Math.sqrt(dot(x, x) * dot(y, y));
+  if (!lengths) return 0;
+  const cosine = Math.min(Math.max(dot(x, y) / lengths, -1), 1);
+  const angle = Math.acos(cosine);
+  return (lengths * (Math.sin(angle) + (Math.PI - angle) * cosine)) / Math.PI;
+}
+
+/** Checks the bones that see down. Returns, for each, what makes its three coordinates. */
+function gravitySeen({ down, bones: seeing }, bones) {
+  checkRows([down], 1, 3, "down");
+  demand(Array.isArray(seeing), "bones of gravity is no list");
+  return seeing.map(({ bone, limit }, i) => {
+    demand(bones[bone], `bone ${i} of gravity is not in the table`);
+    checkLimit(limit, `bone ${i} of gravity`);
+    return (transforms) => limited(XYZ.map((axis) => {
+      const column = XYZ.map((row) => transforms[bone][row][axis]);
+      const length = Math.sqrt(dot(column, column));
+      return length ? dot(column, down) / length - down[axis] : 0;
+    }), limit);
+  });
 }
 
 /** Checks a pose space: a table of version 2 or 3, or sculpts. Returns what adds the values of all regions to the weights, and multiplies the windows. */

@@ -6,9 +6,9 @@ export const EXTENSIONS = ["DERMIS_joint_drivers", "DERMIS_pose_space"];
 
 /**
  * The versions that this file knows. A pose space without one is of version 1; version 2 has windows and parts of rotations. Version 2 of
- * joint drivers has sculpts.
+ * joint drivers has sculpts, version 3 other kernels and bones that see down, and may have sculpts.
  */
-const VERSIONS = { DERMIS_joint_drivers: [1, 2], DERMIS_pose_space: [1, 2] };
+const VERSIONS = { DERMIS_joint_drivers: [1, 2, 3], DERMIS_pose_space: [1, 2] };
 
 /**
  * Returns the bones of a node's skin: `node`, `joint` (its number in the skin), `name`, `inverse_bind` (three rows). `matrices` are
@@ -59,11 +59,16 @@ export function extensionTable(json, node, bones) {
   };
   const withEnds = (joint, j) => ({ ...joint, from: numberOf(joint.from, j), to: numberOf(joint.to, j) });
   const joints = fields.joints.map(isPoseSpace ? withPath : withEnds);
-  if (!isPoseSpace && version === 2) {
+  if (!isPoseSpace && (version === 2 || fields.sculpts)) {
     demand(Array.isArray(fields.sculpts?.joints), node, `${name}: sculpts has no list of joints`);
     fields.sculpts = { ...fields.sculpts, joints: fields.sculpts.joints.map(withPath) };
   }
-  const kind = isPoseSpace ? { version: version + 1, kind: "pose-space" } : { version: version === 2 ? 4 : 1 };
+  if (!isPoseSpace && fields.gravity) {
+    demand(Array.isArray(fields.gravity.bones), node, `${name}: bones of gravity is no list`);
+    const seeing = fields.gravity.bones.map((entry, i) => ({ ...entry, bone: numberOf(entry.bone, i) }));
+    fields.gravity = { ...fields.gravity, bones: seeing };
+  }
+  const kind = isPoseSpace ? { version: version + 1, kind: "pose-space" } : { version: [1, 4, 5][version - 1] };
   return { ...fields, format: "dermis-drivers", ...kind, bones: [...used.keys()], joints, shapes };
 }
 

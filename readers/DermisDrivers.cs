@@ -18,8 +18,10 @@ namespace Dermis
         readonly double[][][] inverseBind;
         readonly double[] offset, clamp;
         readonly PoseSpace poseSpace; // that of the sculpts of a joint model; null for one without
-        readonly double length, sigma;
+        readonly double length, sigma, arcCosine;
         readonly List<Joint> joints = new List<Joint>();
+        readonly List<Seeing> gravity = new List<Seeing>();
+        readonly double[] down;
         readonly double[][] matrix = { };
 
         sealed class Joint
@@ -31,20 +33,26 @@ namespace Dermis
             public double[][] Inducing, InverseFactor;
         }
 
+        sealed class Seeing // a bone that sees down
+        {
+            public int Bone;
+            public double Limit;
+        }
+
         /// <summary>Throws FormatException for a table of an unknown kind, or one that contradicts itself.</summary>
         public Drivers(Json table)
         {
             Json.Demand(table["format"].Text == "dermis-drivers", "format is " + table["format"].Text);
             double version = table["version"].Number;
             string kind = table.Has("kind") ? table["kind"].Text : "";
-            bool isKnown = version == 1 || version == 4 || ((version == 2 || version == 3) && kind == "pose-space");
+            bool isJointModel = version == 1 || version == 4 || version == 5;
+            bool isKnown = isJointModel || ((version == 2 || version == 3) && kind == "pose-space");
             Json.Demand(isKnown, "this reader does not know version " + version + " of kind \"" + kind + "\"");
             Bones = table["bones"].List.Select(bone => bone["name"].Text).ToArray();
             inverseBind = table["bones"].List.Select(bone => bone["inverse_bind"].Rows(3, 4, "inverse_bind")).ToArray();
             Shapes = table["shapes"].List.Select(shape => shape.Text).ToArray();
             offset = table["offset"].Numbers(Shapes.Length, "offset");
             clamp = table["clamp"].Numbers(2, "clamp");
-            bool isJointModel = version == 1 || version == 4;
             if (!isJointModel)
             {
                 poseSpace = new PoseSpace(table, Bones.Length, Shapes.Length);
@@ -53,10 +61,18 @@ namespace Dermis
             length = table["length"].Number;
             sigma = table["sigma"].Number;
             foreach (Json json in table["joints"].List) joints.Add(ReadJoint(json));
+            bool hasSculpts = version == 4 || (version == 5 && table.Has("sculpts"));
+            if (version == 5 && table.Has("arc_cosine")) arcCosine = table["arc_cosine"].Number;
+            if (version == 5 && table.Has("gravity"))
+            {
+                down = table["gravity"]["down"].Numbers(3, "down");
+                foreach (Json json in table["gravity"]["bones"].List)
+                    gravity.Add(new Seeing { Bone = json["bone"].Index(Bones.Length, "a bone of gravity"), Limit = PoseSpace.Limit(json) });
+            }
             // With sculpts the first shapes alone are those of the joints.
-            int rows = version == 1 ? Shapes.Length : Math.Min(table["matrix"].List.Count, Shapes.Length);
-            matrix = table["matrix"].Rows(rows, joints.Sum(joint => joint.Inducing.Length), "matrix");
-            if (version == 4) poseSpace = new PoseSpace(table["sculpts"], Bones.Length, Shapes.Length);
+            int rows = !hasSculpts ? Shapes.Length : Math.Min(table["matrix"].List.Count, Shapes.Length);
+            matrix = table["matrix"].Rows(rows, joints.Sum(joint => joint.Inducing.Length) + 3 * gravity.Count, "matrix");
+            if (hasSculpts) poseSpace = new PoseSpace(table["sculpts"], Bones.Length, Shapes.Length);
         }
 
         /// <summary>
@@ -72,7 +88,8 @@ namespace Dermis
             var weights = (double[])offset.Clone();
             double[] windows = weights.Select(weight => 1.0).ToArray();
             if (poseSpace != null) poseSpace.AddTo(weights, transforms, channels, windows);
-            double[] z = joints.SelectMany(joint => CoordinatesOf(joint, transforms)).ToArray();
+            double[] z = joints.SelectMany(joint => CoordinatesOf(joint, transforms))
+                .Concat(gravity.SelectMany(seeing => DownSeen(seeing, transforms[seeing.Bone]))).ToArray();
             for (int i = 0; i < matrix.Length; i++) weights[i] += Numbers.Dot(matrix[i], z);
             for (int i = 0; i < weights.Length; i++)
             {
@@ -131,8 +148,31 @@ namespace Dermis
             double toOrigin = GMinusOne(phi, new double[12]);
             var k = new double[joint.Inducing.Length];
             for (int i = 0; i < k.Length; i++)
-                k[i] = sigma * sigma / 2 * (GMinusOne(phi, joint.Inducing[i]) - toOrigin - joint.AtBind[i]);
+                k[i] = Kernel(sigma * sigma / 2 * (GMinusOne(phi, joint.Inducing[i]) - toOrigin - joint.AtBind[i]), phi, joint.Inducing[i]);
             return joint.InverseFactor.Select(row => Numbers.Dot(row, k)).ToArray();
+        }
+
+        /// <summary>The Gaussian kernel of two features, with its share of the arc-cosine kernel of order one.</summary>
+        double Kernel(double gaussian, double[] x, double[] y)
+        {
+            if (arcCosine == 0) return gaussian;
+            double lengths = Math.Sqrt(Numbers.Dot(x, x) * Numbers.Dot(y, y));
+            if (lengths == 0) return 0;
+            double cosine = Numbers.Between(-1, Numbers.Dot(x, y) / lengths, 1), angle = Math.Acos(cosine);
+            return (1 - arcCosine) * gaussian + arcCosine * lengths * (Math.Sin(angle) + (Math.PI - angle) * cosine) / Math.PI;
+        }
+
+        /// <summary>Where down is, as the axes of a bone see it, less what they see at the bind pose.</summary>
+        double[] DownSeen(Seeing seeing, double[][] m)
+        {
+            var seen = new double[3];
+            for (int axis = 0; axis < 3; axis++)
+            {
+                double[] column = { m[0][axis], m[1][axis], m[2][axis] };
+                double size = Math.Sqrt(Numbers.Dot(column, column));
+                seen[axis] = size > 0 ? Numbers.Dot(column, down) / size - down[axis] : 0;
+            }
+            return Numbers.Limited(seen, seeing.Limit);
         }
 
         /// <summary>The ones of g(φ, ψ) − g(φ, 0) − g(0, ψ) + 1 cancel. Double precision needs no expm1.</summary>

@@ -74,9 +74,10 @@ func weights(world_of: Callable, channels := {}) -> PackedFloat64Array:
 	return result
 
 
-## Versions 1 and 4: adds `matrix` z.
+## Versions 1, 4 and 5: adds `matrix` z.
 func _add_joint_model(to: PackedFloat64Array, linear: Array, translation: Array) -> void:
 	var z := PackedFloat64Array()
+	var share: float = _table.get("arc_cosine", 0.0)
 	for joint: Dictionary in _table.joints:
 		var inverse := Rotation.inverse(linear[joint.from])
 		var turn := Rotation.product(inverse, linear[joint.to])
@@ -96,11 +97,35 @@ func _add_joint_model(to: PackedFloat64Array, linear: Array, translation: Array)
 		var k := PackedFloat64Array()
 		for i: int in joint.inducing.size():
 			var bracket: float = _g_minus_one(phi, joint.inducing[i]) - to_origin - joint.at_bind[i]
-			k.append(_table.sigma * _table.sigma / 2.0 * bracket)
+			var gaussian: float = _table.sigma * _table.sigma / 2.0 * bracket
+			k.append((1.0 - share) * gaussian + (share * _arc_cosine(phi, joint.inducing[i]) if share > 0.0 else 0.0))
 		for row: PackedFloat64Array in joint.inverse_factor:
 			z.append(Rotation.dot(row, k))
+	for seeing: Dictionary in _table.gravity.bones if _table.has("gravity") else []:
+		z.append_array(Rotation.limited(_down_seen(linear[seeing.bone]), seeing.limit))
 	for i: int in _table.matrix.size():
 		to[i] += Rotation.dot(_table.matrix[i], z)
+
+
+## Where down is, as the axes of a bone see it, less what they see at the bind pose.
+func _down_seen(turn: PackedFloat64Array) -> PackedFloat64Array:
+	var seen := PackedFloat64Array()
+	for axis in 3:
+		var column := PackedFloat64Array([turn[axis], turn[3 + axis], turn[6 + axis]])
+		var length := sqrt(Rotation.dot(column, column))
+		var down: PackedFloat64Array = _table.gravity.down
+		seen.append(Rotation.dot(column, down) / length - down[axis] if length > 0.0 else 0.0)
+	return seen
+
+
+## The arc-cosine kernel of order one.
+func _arc_cosine(x: PackedFloat64Array, y: PackedFloat64Array) -> float:
+	var lengths := sqrt(Rotation.dot(x, x) * Rotation.dot(y, y))
+	if lengths == 0.0:
+		return 0.0
+	var cosine := clampf(Rotation.dot(x, y) / lengths, -1.0, 1.0)
+	var angle := acos(cosine)
+	return lengths * (sin(angle) + (PI - angle) * cosine) / PI
 
 
 ## The ones of g(φ, ψ) − g(φ, 0) − g(0, ψ) + 1 cancel. Double precision needs no expm1.

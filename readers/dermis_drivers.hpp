@@ -21,7 +21,7 @@ public:
         Json::demand(table["format"].text() == "dermis-drivers", "format is " + table["format"].text());
         const double version = table["version"].number();
         const std::string kind = table.has("kind") ? table["kind"].text() : "";
-        const bool is_joint_model = version == 1 || version == 4;
+        const bool is_joint_model = version == 1 || version == 4 || version == 5;
         const bool is_known = is_joint_model || ((version == 2 || version == 3) && kind == "pose-space");
         std::ostringstream found;
         found << "version " << version << (kind.empty() ? "" : ", kind " + kind);
@@ -34,8 +34,9 @@ public:
         offset = table["offset"].numbers(shapes.size(), "offset");
         clamp = table["clamp"].numbers(2, "clamp");
         if (!is_joint_model) pose_space.emplace(table, bones.size(), shapes.size());
-        else read_joint_model(table, version == 4);
-        if (version == 4) pose_space.emplace(table["sculpts"], bones.size(), shapes.size());
+        const bool has_sculpts = version == 4 || (version == 5 && table.has("sculpts"));
+        if (is_joint_model) read_joint_model(table, version, has_sculpts);
+        if (has_sculpts) pose_space.emplace(table["sculpts"], bones.size(), shapes.size());
     }
 
     /// Returns a weight for every name in `shapes`. `world_of(bone)` is the joint-to-world matrix of the bone of that
@@ -60,6 +61,7 @@ public:
         if (pose_space) pose_space->add_to(weights, transforms, channels, windows);
         Numbers z;
         for (const Joint& joint : joints) append_coordinates(z, joint, transforms);
+        for (const Seeing& seeing : gravity) append_down(z, seeing, transforms[seeing.bone]);
         for (std::size_t i = 0; i < matrix.size(); ++i) weights[i] += dot(matrix[i], z);
         // A bone scaled to zero has no inverse. NaN would hide the whole mesh; the weight of the bind pose replaces it.
         for (std::size_t i = 0; i < weights.size(); ++i)
@@ -77,7 +79,12 @@ private:
         Numbers at_bind; // g(0, ψ) − 1 of every ψ, which does not depend on the pose
     };
 
-    void read_joint_model(const Json& table, bool has_sculpts) {
+    struct Seeing { // a bone that sees down
+        std::size_t bone;
+        double limit;
+    };
+
+    void read_joint_model(const Json& table, double version, bool has_sculpts) {
         length = table["length"].number();
         sigma = table["sigma"].number();
         std::size_t columns = 0;
@@ -94,6 +101,14 @@ private:
             for (const Numbers& psi : joint.inducing) joint.at_bind.push_back(g_minus_one(Numbers(12), psi));
             columns += count;
             joints.push_back(joint);
+        }
+        if (version == 5 && table.has("arc_cosine")) arc_cosine = table["arc_cosine"].number();
+        if (version == 5 && table.has("gravity")) {
+            const Json& json = table["gravity"];
+            down = json["down"].numbers(3, "down");
+            for (const Json& bone : json["bones"].list())
+                gravity.push_back({bone["bone"].index(bones.size(), "a bone of gravity"), limit_of(bone)});
+            columns += 3 * gravity.size();
         }
         // With sculpts the first shapes alone are those of the joints.
         const std::size_t rows = std::min(table["matrix"].list().size(), shapes.size());
@@ -116,8 +131,28 @@ private:
         const double to_origin = g_minus_one(phi, Numbers(12));
         Numbers k;
         for (std::size_t i = 0; i < joint.inducing.size(); ++i)
-            k.push_back(sigma * sigma / 2 * (g_minus_one(phi, joint.inducing[i]) - to_origin - joint.at_bind[i]));
+            k.push_back(kernel(sigma * sigma / 2 * (g_minus_one(phi, joint.inducing[i]) - to_origin - joint.at_bind[i]), phi, joint.inducing[i]));
         for (const Numbers& row : joint.inverse_factor) z.push_back(dot(row, k));
+    }
+
+    /// The Gaussian kernel of two features, with its share of the arc-cosine kernel of order one.
+    double kernel(double gaussian, const Numbers& x, const Numbers& y) const {
+        if (arc_cosine == 0) return gaussian;
+        const double lengths = std::sqrt(dot(x, x) * dot(y, y));
+        if (lengths == 0) return 0;
+        const double cosine = std::clamp(dot(x, y) / lengths, -1.0, 1.0), angle = std::acos(cosine), pi = std::acos(-1.0);
+        return (1 - arc_cosine) * gaussian + arc_cosine * lengths * (std::sin(angle) + (pi - angle) * cosine) / pi;
+    }
+
+    /// Where down is, as the axes of a bone see it, less what they see at the bind pose.
+    void append_down(Numbers& z, const Seeing& seeing, const Transform& m) const {
+        Numbers seen(3);
+        for (int axis = 0; axis < 3; ++axis) {
+            const Numbers column = {m.linear[0][axis], m.linear[1][axis], m.linear[2][axis]};
+            const double size = std::sqrt(dot(column, column));
+            seen[axis] = size > 0 ? dot(column, down) / size - down[axis] : 0;
+        }
+        for (double number : limited(seen, seeing.limit)) z.push_back(number);
     }
 
     /// The ones of g(φ, ψ) − g(φ, 0) − g(0, ψ) + 1 cancel, and expm1 keeps the digits that go with them.
@@ -127,8 +162,10 @@ private:
 
     std::vector<std::vector<Numbers>> inverse_bind;
     Numbers offset, clamp;
-    double length = 1, sigma = 1;
+    double length = 1, sigma = 1, arc_cosine = 0;
     std::vector<Joint> joints;
+    std::vector<Seeing> gravity;
+    Numbers down;
     std::vector<Numbers> matrix;
     std::optional<PoseSpace> pose_space; // also that of the sculpts of a joint model
 };

@@ -13,7 +13,7 @@ static func refusal(table: Variant) -> String:
 	if not table is Dictionary or table.get("format") != "dermis-drivers":
 		return "format is not dermis-drivers"
 	var is_pose_space: bool = table.get("version") in [2.0, 3.0] and table.get("kind") == "pose-space"
-	if not table.get("version") in [1.0, 4.0] and not is_pose_space:
+	if not table.get("version") in [1.0, 4.0, 5.0] and not is_pose_space:
 		return "this reader does not know version %s, kind %s" % [table.get("version"), table.get("kind")]
 	for field: String in FIELDS + (POSE_SPACE_FIELDS if is_pose_space else JOINT_MODEL_FIELDS):
 		if not table.has(field):
@@ -25,7 +25,7 @@ static func refusal(table: Variant) -> String:
 		return "offset has not a number per shape, or clamp not two"
 	if is_pose_space:
 		return _pose_space_refusal(table)
-	if table.version == 1.0:
+	if table.version == 1.0 or (table.version == 5.0 and not table.has("sculpts")):
 		return _joint_model_refusal(table, table.shapes.size())
 	# With sculpts the first shapes alone are those of the joints.
 	var space: Variant = table.get("sculpts")
@@ -51,6 +51,13 @@ static func _joint_model_refusal(table: Dictionary, rows: int) -> String:
 			if not _are_rows([joint.inverse_factor[i]], 1, i + 1):
 				return "row %s of inverse_factor has not %s numbers" % [i, i + 1]
 		columns += count
+	var gravity: Dictionary = table.get("gravity", {"down": [0.0, 0.0, 0.0], "bones": []})
+	if not _are_rows([gravity.get("down")], 1, 3) or not gravity.get("bones") is Array:
+		return "gravity has no down of three numbers, or no list of bones"
+	for seeing: Dictionary in gravity.bones:
+		if not _is_place(seeing.bone, table.bones):
+			return "gravity names a bone that is not in the table"
+		columns += 3
 	if not _are_rows(table.matrix, rows, columns):
 		return "matrix is not %s rows of %s numbers" % [rows, columns]
 	return ""

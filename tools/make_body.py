@@ -496,25 +496,46 @@ PACKED_NAME = "body.lzma"
 PACKED = [{"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 1 << 24}]
 
 
+GRID = 2 ** 14
+"""Positions are whole numbers of this part of a metre."""
+
+
 def unpacked(path):
-    """A file without the compression of its own: of a bundle the same arrays, stored."""
-    if path.suffix != ".npz":
-        return path.read_bytes()
+    """A bundle without the compression of its own; then where the positions of its poses begin, and how many poses they are."""
     stored = io.BytesIO()
     with zipfile.ZipFile(path) as file, zipfile.ZipFile(stored, "w", zipfile.ZIP_STORED) as out:
         for info in file.infolist():
             out.writestr(zipfile.ZipInfo(info.filename), file.read(info))
-    return stored.getvalue()
+    data, positions = stored.getvalue(), np.load(path)["vertices"]
+    return data, data.index(positions.tobytes()), len(positions)
+
+
+def differenced(positions):
+    """Positions as bytes that compress: in each pose, axis by axis, the difference to the vertex before in units of the grid, its
+    sign in the lowest bit; of all differences the lowest bytes, then the next ones.
+    """
+    whole = np.round(positions.astype(np.float64) * GRID).astype(np.int64)
+    assert (whole / GRID == positions).all(), "positions off the grid"
+    steps = np.diff(whole.transpose(0, 2, 1), axis=2, prepend=0)
+    codes = ((steps << 1) ^ (steps >> 63)).astype("<u4")
+    return codes.reshape(-1, 1).view(np.uint8).T.tobytes()
 
 
 def contents(folder):
-    """What the program carries: the lengths of the files, and the files, one after another."""
-    files = [unpacked(folder / name) for name in ("body_exercise.npz", "body_walk.npz", "body.glb")]
-    return b"".join(len(data).to_bytes(8, "little") for data in files) + b"".join(files)
+    """What the program carries: the lengths of the files; of both bundles where positions begin, poses and vertices; the files."""
+    numbers, files = [], []
+    for name in ("body_exercise.npz", "body_walk.npz"):
+        data, start, poses = unpacked(folder / name)
+        positions = np.load(folder / name)["vertices"]
+        numbers += [start, poses, positions.shape[1]]
+        files.append(data[:start] + differenced(positions) + data[start + positions.nbytes:])
+    files.append((folder / "body.glb").read_bytes())
+    numbers = [len(data) for data in files] + numbers
+    return b"".join(number.to_bytes(8, "little") for number in numbers) + b"".join(files)
 
 
 def pack(folder):
-    """Pack the files: half of what they are, since LZMA sees numbers of four bytes, and both bundles share a rig."""
+    """Pack the files: a third of what they are, since positions are differences, and both bundles share a rig."""
     data = contents(folder)
     # The size stands at the beginning, where LZMA's own header leaves it out.
     made = lzma.compress(data, format=lzma.FORMAT_ALONE, filters=PACKED)

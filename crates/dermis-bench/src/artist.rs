@@ -10,7 +10,7 @@
 
 use dermis::internals::deform::blend;
 use dermis::internals::fitting::method::{
-    CompositeChoice, CorrectivesMethod, JointMethod, PoseSpaceSettings, PsdMethod, RidgeChoice,
+    CorrectivesMethod, FactorChoice, JointMethod, PoseSpaceSettings, PsdMethod, RidgeChoice,
 };
 use dermis::internals::rig::mesh::{vertex_areas, welded};
 use dermis::internals::rig::{Example, ExampleSet, LocalSculpt, Mirror};
@@ -67,7 +67,7 @@ fn learners() -> Vec<Learner> {
     let learner = |name, method| Learner { name, method, masked: false };
     let correctives = |mirror| Method::Correctives(CorrectivesMethod { mirror, ..CorrectivesMethod::default() });
     let exact = PoseSpaceSettings { smoothing: Some(0.0), sparse: true, mirror: true, ..PoseSpaceSettings::default() };
-    let joint = JointMethod { base: BaseChoice::Lbs, composites: CompositeChoice::Off, ..JointMethod::default() };
+    let joint = JointMethod { base: BaseChoice::Lbs, composites: FactorChoice::Off, ..JointMethod::default() };
     let stated = JointMethod { ridge: RidgeChoice::Fixed(0.01), ..joint.clone() };
     vec![
         learner("correctives", correctives(false)),

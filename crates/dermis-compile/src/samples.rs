@@ -2,12 +2,14 @@
 
 use crate::Warning;
 use dermis_deform::TrainingPoses;
+use dermis_deform::guard::LIMIT_FACTOR;
 use dermis_deform::joints::{Joint, Joints};
 use dermis_deform::tables::{NamedBone, TableBone};
-use dermis_rig::glam::{DAffine3, DVec3};
+use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::skeleton::{from_rows, invert};
-use dermis_rig::{BoneIndex, BoneTransforms, IndexVec, Skeleton};
+use dermis_rig::{BoneIndex, BoneTransforms, IndexVec, Influences, Skeleton};
 use dermis_solve::Random;
+use std::f64::consts::TAU;
 
 /// Poses the shapes are made from, at most.
 const MOST_SAMPLES: usize = 256;
@@ -59,6 +61,22 @@ pub(crate) fn join_roots(skeleton: &Skeleton, model: &Joints, poses: &mut [BoneT
             }
         }
         *pose = BoneTransforms::new(moved);
+    }
+}
+
+/// Turns the character of every pose against down, where training turned it: a model keeps by how much, of the first bone of the skin.
+pub(crate) fn tilt(model: &Joints, weights: &Influences, poses: &mut [BoneTransforms]) {
+    let Some(gravity) = &model.gravity else { return };
+    let first = weights.rows().flatten().map(|(bone, _)| *bone).min();
+    let Some(hips) = gravity.bones.iter().find(|sagging| Some(sagging.bone) == first) else { return };
+    // |h| = 2 sin(angle/2); limits exceed training by a quarter.
+    let largest = 2.0 * (hips.limit / LIMIT_FACTOR / 2.0).min(1.0).asin();
+    let mut random = Random::new(SEED, 2);
+    for pose in poses {
+        let axis = gravity.down.any_orthonormal_vector();
+        let axis = DQuat::from_axis_angle(gravity.down, TAU * random.unit()) * axis;
+        let turn = DAffine3::from_axis_angle(axis, largest * random.unit());
+        *pose = BoneTransforms::new(pose.iter().map(|m| turn * *m).collect());
     }
 }
 

@@ -5,6 +5,8 @@
 //! z_e  = C_e⁻¹ [ k(φ_e, φ_e1), k(φ_e, φ_e2), … ]
 //! ```
 //!
+//! Where skin sags, bones that see down are terms beside the joints, with z = h ([`crate::gravity`]).
+//!
 //! **Joints.** A joint e is a pair of bones (a, b), Q = M_a⁻¹ M_b = (R, t) the one seen from the other. Its feature is
 //! φ = [ (R − I)/√2, t/L − (I − R) c ], twelve numbers: the rotation, and the slide away from the fixed centre c, zero
 //! for a true joint, of which |φ| = 2 sin(angle/2). It is scaled back to [`LIMIT_FACTOR`](crate::guard::LIMIT_FACTOR)
@@ -13,10 +15,9 @@
 //! A **composite** joint reads the outer bones a and c of two tree joints (a, b), (b, c) that share a bone, or of (b, a),
 //! (b, c): what the two do together. It has no fixed centre, its rotation alone counts, and its slide is zero.
 //!
-//! **Kernel.** k(x, y) = (σ²/2) (g(x, y) − g(x, 0) − g(0, y) + 1), g = exp(−|φ(x) − φ(y)|²/σ²): a Gaussian that vanishes
-//! at the bind pose in either argument and tends to the linear kernel φ(x)·φ(y) as σ grows. It is read at a few
-//! **inducing rotations** per joint, C Cᵀ their own kernel matrix, so a pose costs a few exponentials per joint, shared
-//! by all vertices, and |z_e|² ≤ k(φ, φ) ≤ σ².
+//! **Kernel.** k vanishes at the bind pose in either argument and is φ(x)·φ(y) for small angles ([`JointKernel`]). It is read at a few
+//! **inducing rotations** per joint, C Cᵀ their own kernel matrix, so a pose costs a few kernels per joint, shared by all vertices,
+//! and |z_e|² ≤ k(φ, φ), at most σ² of the Gaussian and |φ|² of the arc-cosine kernel.
 //!
 //! **Shared part.** With the base weights w and B = Σ_k w_k M_k p,
 //!
@@ -46,7 +47,9 @@
 //! Everything is seen from bones, so moving the character moves the result, and everything vanishes at the bind pose.
 
 use crate::features::relative;
+use crate::gravity::{self, Gravity};
 use crate::guard::{Link, Weld, project};
+use crate::joint_kernel::JointKernel;
 use crate::pose_space::{CompiledShapes, KernelValues};
 use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3, DVec4};
 use dermis_rig::influences::dominant;
@@ -92,16 +95,6 @@ pub struct Joint {
     factor: Vec<f64>,
 }
 
-/// k(x, y): a Gaussian of joint features, written so that it vanishes at the bind pose.
-pub fn kernel(x: &JointFeature, y: &JointFeature, sigma: f64) -> f64 {
-    let s = sigma * sigma;
-    let squares = |f: &JointFeature| f.iter().map(|x| x * x).sum::<f64>();
-    let apart: f64 = x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum();
-    // In differences from one, so that digits survive a large σ.
-    let below = |d: f64| (-d / s).exp_m1();
-    0.5 * s * (below(apart) - below(squares(x)) - below(squares(y)))
-}
-
 impl Joint {
     /// A joint with its inducing rotations; `None` if their kernel matrix is not positive definite, or there are more than
     /// [`MOST_INDUCING`].
@@ -110,7 +103,7 @@ impl Joint {
         centre: Option<DVec3>,
         limit: f64,
         inducing: Vec<JointFeature>,
-        sigma: f64,
+        kernel: JointKernel,
     ) -> Option<Self> {
         let m = inducing.len();
         if m > MOST_INDUCING {
@@ -122,7 +115,7 @@ impl Joint {
             for j in 0..=i {
                 let (row_i, row_j) = (start, j * (j + 1) / 2);
                 let known: f64 = (0..j).map(|l| factor[row_i + l] * factor[row_j + l]).sum();
-                let left = kernel(&inducing[i], &inducing[j], sigma) - known;
+                let left = kernel.at(&inducing[i], &inducing[j]) - known;
                 if j < i {
                     factor.push(left / factor[row_j + j]);
                 } else if left > 0.0 && left.is_finite() {
@@ -164,12 +157,12 @@ impl Joint {
     }
 
     /// Appends z = C⁻¹ [k(φ, inducing)].
-    pub fn coordinates(&self, feature: &JointFeature, sigma: f64, out: &mut Vec<f64>) {
+    pub fn coordinates(&self, feature: &JointFeature, kernel: JointKernel, out: &mut Vec<f64>) {
         let start = out.len();
         for (i, inducing) in self.inducing.iter().enumerate() {
             let row = &self.factor[i * (i + 1) / 2..];
             let known: f64 = out[start..].iter().zip(row).map(|(z, c)| z * c).sum();
-            out.push((kernel(feature, inducing, sigma) - known) / row[i]);
+            out.push((kernel.at(feature, inducing) - known) / row[i]);
         }
     }
 }
@@ -214,19 +207,21 @@ pub struct SharedTerm {
 pub struct Joints {
     /// L: slides divide by it, and l = L/10.
     pub length: f64,
-    /// σ of the kernel.
-    pub sigma: f64,
+    /// k.
+    pub kernel: JointKernel,
     /// F.
     pub frame: CorrectionFrame,
     /// The joints that have influence.
     pub joints: Vec<Joint>,
+    /// The bones that see down, if the skin sags.
+    pub gravity: Option<Gravity>,
     /// The forest of joints, and which of them never moved.
     pub weld: Weld,
     /// The skinning weights w; those of the base where that blends linearly.
     pub weights: Influences,
-    /// The free terms of every vertex: the joint of each.
+    /// The free terms of every vertex: the joint of each; bones that see down are counted on after the joints.
     pub terms: Rows<u32>,
-    /// U of every vertex, relevance included: per term three rows of as many numbers as the joint has inducing rotations, metres.
+    /// U of every vertex, relevance included: per term three rows of as many numbers as the term [has](Self::numbers), metres.
     pub coefficients: Rows<f64>,
     /// The shared part of every vertex.
     pub shared: Rows<SharedTerm>,
@@ -241,11 +236,11 @@ pub struct Joints {
 /// What one pose gives to all vertices.
 #[derive(Clone, Debug, Default)]
 pub struct JointPose {
-    /// z of all joints, one after the other.
+    /// z of all joints, one after the other, then h of the bones that see down.
     pub z: Vec<f64>,
-    /// Where the numbers of each joint start in `z`; one more entry than joints.
+    /// Where the numbers of each of them start in `z`; one more entry than there are.
     pub starts: Vec<usize>,
-    /// Joints whose limit acted.
+    /// Joints and bones that see down whose limit acted.
     pub limited: usize,
     /// N: the welded pose.
     pub welded: Vec<DAffine3>,
@@ -289,9 +284,13 @@ impl JointPose {
             let (feature, acts) = joint.limited(joint.feature(&self.welded, model.length));
             self.limited += usize::from(acts);
             self.starts.push(self.z.len());
-            joint.coordinates(&feature, model.sigma, &mut self.z);
+            joint.coordinates(&feature, model.kernel, &mut self.z);
         }
-        self.starts.push(self.z.len());
+        let first = self.z.len();
+        if let Some(gravity) = &model.gravity {
+            self.limited += gravity.append(transforms, &mut self.z);
+        }
+        self.starts.extend((first..=self.z.len()).step_by(gravity::NUMBERS));
         self.quaternions.clear();
         if model.frame == CorrectionFrame::Blend {
             let turn = |n: &DAffine3| quat_from_matrix(&nearest_rotation(&n.matrix3));
@@ -307,7 +306,7 @@ impl JointPose {
         }
     }
 
-    /// z of a joint.
+    /// z of a joint, or h of a bone that sees down.
     pub fn of(&self, joint: usize) -> &[f64] {
         &self.z[self.starts[joint]..self.starts[joint + 1]]
     }
@@ -358,12 +357,13 @@ pub fn shared_feature(bone: &DAffine3, (frame, blend): (&DMat3, DVec3), rest: DV
 
 impl Joints {
     /// A model of no vertices: what all of them share, without weights and coefficients.
-    pub fn empty(length: f64, sigma: f64, frame: CorrectionFrame, joints: Vec<Joint>, weld: Weld) -> Self {
+    pub fn empty(length: f64, kernel: JointKernel, frame: CorrectionFrame, joints: Vec<Joint>, weld: Weld) -> Self {
         Self {
             length,
-            sigma,
+            kernel,
             frame,
             joints,
+            gravity: None,
             weld,
             weights: Influences::default(),
             terms: Rows::default(),
@@ -425,6 +425,12 @@ impl Joints {
     pub fn vertices(&self) -> usize {
         self.terms.len()
     }
+
+    /// How many numbers each joint has in z, one per inducing rotation, and then each bone that sees down.
+    pub fn numbers(&self) -> impl Iterator<Item = usize> + Clone {
+        let sagging = self.gravity.iter().flat_map(|gravity| &gravity.bones);
+        self.joints.iter().map(|joint| joint.inducing.len()).chain(sagging.map(|_| gravity::NUMBERS))
+    }
 }
 
 /// The links of a forest whose edges are joints: each tree is walked from its root, the bone with the fewest ancestors
@@ -465,7 +471,13 @@ mod tests {
     #[test]
     fn inducing_rotations_must_be_apart_from_each_other_and_from_rest() {
         let joint = |inducing: &[JointFeature]| {
-            Joint::new((BoneIndex::new(0), BoneIndex::new(1)), Some(DVec3::ZERO), 1.0, inducing.to_vec(), 1.4)
+            Joint::new(
+                (BoneIndex::new(0), BoneIndex::new(1)),
+                Some(DVec3::ZERO),
+                1.0,
+                inducing.to_vec(),
+                JointKernel::gaussian(1.4),
+            )
         };
         let (rest, one, other) = ([0.0; 12], [0.1; 12], [-0.2; 12]);
         assert!(joint(&[]).is_some() && joint(&[one]).is_some() && joint(&[one, other]).is_some());

@@ -161,10 +161,11 @@ impl Joints {
     fn check(&self, vertices: usize) -> Result<BoneCount, DeformerError> {
         covers("skinning weights of the joint model", vertices, self.weights.vertices())?;
         covers("free terms", vertices, self.terms.len())?;
-        names("free terms", self.terms.entries().iter().map(|&joint| joint as usize), self.joints.len())?;
+        let counts: Vec<usize> = self.numbers().collect();
+        names("free terms", self.terms.entries().iter().map(|&joint| joint as usize), counts.len())?;
         covers("free coefficients", vertices, self.coefficients.len())?;
         for (terms, coefficients) in self.terms.iter().zip(self.coefficients.iter()) {
-            let numbers: usize = terms.iter().map(|&joint| 3 * self.joints[joint as usize].inducing.len()).sum();
+            let numbers: usize = terms.iter().map(|&joint| 3 * counts[joint as usize]).sum();
             beside("free coefficients", coefficients.len(), numbers)?;
         }
         covers("shared terms", vertices, self.shared.len())?;
@@ -181,7 +182,9 @@ impl Joints {
 
     /// The bones that features read.
     pub(crate) fn bones(&self) -> impl Iterator<Item = usize> + '_ {
-        self.weld.bones().chain(self.joints.iter().flat_map(|joint| [joint.from.get(), joint.to.get()]))
+        let sagging = self.gravity.iter().flat_map(|gravity| &gravity.bones).map(|sagging| sagging.bone.get());
+        let joints = self.joints.iter().flat_map(|joint| [joint.from.get(), joint.to.get()]);
+        self.weld.bones().chain(joints).chain(sagging)
     }
 }
 

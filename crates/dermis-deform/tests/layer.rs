@@ -3,7 +3,7 @@
 use dermis_deform::guard::Weld;
 use dermis_deform::joints::{CorrectionFrame, Joint, JointPose, Joints, joint_feature};
 use dermis_deform::pose_space::{self, Carrier, CompiledShapes, JointPart, Kernel, Window, coordinate};
-use dermis_deform::{Base, Deformer, Scratch};
+use dermis_deform::{Base, Deformer, JointKernel, Scratch};
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Rows};
 
@@ -23,8 +23,10 @@ fn chord(degrees: f64) -> f64 {
 fn model(sculpts: &[f64], radius: f64) -> Joints {
     let (from, to) = (BoneIndex::new(0), BoneIndex::new(1));
     let inducing = joint_feature(bent(60.0).as_slice(), (from, to), Some(DVec3::ZERO), 1.0);
-    let joint = Joint::new((from, to), Some(DVec3::ZERO), f64::INFINITY, vec![inducing], 1.4).unwrap();
-    let mut made = Joints::empty(1.0, 1.4, CorrectionFrame::Anchor, vec![joint], Weld::default());
+    let joint =
+        Joint::new((from, to), Some(DVec3::ZERO), f64::INFINITY, vec![inducing], JointKernel::gaussian(1.4)).unwrap();
+    let mut made =
+        Joints::empty(1.0, JointKernel::gaussian(1.4), CorrectionFrame::Anchor, vec![joint], Weld::default());
     made.weights = Influences::from_rows([vec![(to, 1.0)]]).unwrap();
     made.terms.push([0]).unwrap();
     made.coefficients.push([U.x, U.y, U.z]).unwrap();

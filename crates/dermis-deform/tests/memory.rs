@@ -6,7 +6,9 @@ use dermis_deform::guard::Weld;
 use dermis_deform::joints::{self, CorrectionFrame, Joints, SharedTerm, joint_feature};
 use dermis_deform::pose_space::{Carrier, CompiledShapes, Family, Joint, JointPart, Kernel, PoseSpace, Remainders};
 use dermis_deform::rotational_regression::{TurnParts, TurnTerm, TurningJoint};
-use dermis_deform::{Base, Correction, Deformer, DualQuaternions, MeshNormals, RotationalRegression, Scratch};
+use dermis_deform::{
+    Base, Correction, Deformer, DualQuaternions, JointKernel, MeshNormals, RotationalRegression, Scratch,
+};
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Rows};
 use dermis_testkit::{Arm, ArmPose, Random};
@@ -30,12 +32,13 @@ fn each<T>(rows: usize, of: impl Fn(usize) -> Vec<T>) -> Rows<T> {
 
 /// A joint model with a free and a shared part on every vertex.
 fn joint_model(arm: &Arm, frame: CorrectionFrame, welded: bool, poses: &[BoneTransforms]) -> Joints {
-    let (vertices, length, sigma) = (arm.rig.mesh().positions.len(), arm.length(), 1.4);
+    let (vertices, length) = (arm.rig.mesh().positions.len(), arm.length());
+    let kernel = JointKernel { sigma: 1.4, arc_cosine: 0.5 };
     let joint = |b: usize| {
         let ends = (BoneIndex::new(b - 1), BoneIndex::new(b));
         let centre = Some(arm.rig.skeleton().bind()[ends.1].translation / length);
         let inducing = poses[1..2 + b].iter().map(|pose| joint_feature(pose.as_slice(), ends, centre, length));
-        joints::Joint::new(ends, centre, 1.0, inducing.collect(), sigma).unwrap()
+        joints::Joint::new(ends, centre, 1.0, inducing.collect(), kernel).unwrap()
     };
     let joints: Vec<_> = (1..4).map(joint).collect();
     let count: usize = joints.iter().map(|joint| 3 * joint.inducing.len()).sum();
@@ -47,7 +50,8 @@ fn joint_model(arm: &Arm, frame: CorrectionFrame, welded: bool, poses: &[BoneTra
     };
     Joints {
         length,
-        sigma,
+        kernel,
+        gravity: None,
         frame,
         joints,
         weld: Weld::along(arm.rig.skeleton(), &[false, false, welded, false]),

@@ -7,7 +7,7 @@ use dermis_deform::correction::Correction;
 use dermis_deform::joints::Joints;
 use dermis_deform::{Deformer, Scratch};
 use dermis_fit::method::{
-    BaseChoice, CompositeChoice, FitInput, FitWarning, JointMethod, Learnt, Method, MethodReport, RidgeChoice,
+    BaseChoice, FactorChoice, FitInput, FitWarning, JointMethod, Learnt, Method, MethodReport, RidgeChoice,
 };
 use dermis_fit::silent;
 use dermis_rig::glam::{DAffine3, DQuat, DVec3, Vec3};
@@ -15,7 +15,7 @@ use dermis_rig::{BoneTransforms, Example, ExampleSet, LocalSculpt, Mirror, Rig, 
 use dermis_testkit::{Arm, ArmPose, Random, largest_distance, moved};
 
 fn method() -> JointMethod {
-    JointMethod { base: BaseChoice::Lbs, composites: CompositeChoice::Off, ..JointMethod::default() }
+    JointMethod { base: BaseChoice::Lbs, composites: FactorChoice::Off, ..JointMethod::default() }
 }
 
 fn learnt(rig: &Rig, method: JointMethod, sculpts: &[Example]) -> Learnt {

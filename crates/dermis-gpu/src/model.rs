@@ -304,9 +304,9 @@ impl Arrays {
         };
         // Four coordinates of a joint make a term of their own.
         let (mut first, mut width) = (Vec::new(), 0u32);
-        for joint in &model.joints {
+        for count in model.numbers() {
             first.push(width);
-            width += (dermis_deform::baked::padded(joint.inducing.len()) / 4) as u32;
+            width += (dermis_deform::baked::padded(count) / 4) as u32;
         }
         first.push(width);
         let (mut unit_offsets, mut units) = (vec![0u32], Vec::<(u32, [usize; 3])>::new());

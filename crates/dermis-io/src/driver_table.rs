@@ -6,9 +6,11 @@ use crate::Format;
 use crate::contents::ReadError;
 use crate::model_file::damaged;
 use crate::writing::WriteError;
+use dermis_deform::JointKernel;
+use dermis_deform::gravity::NUMBERS;
 use dermis_deform::pose_space::{Coordinates, Family, JointPart, Window};
 use dermis_deform::tables::{
-    DrivenHelper, DrivingJoint, HelperTable, JointTable, NamedBone, PoseDriver, TableBone, TableJoint,
+    DrivenHelper, DrivingJoint, HelperTable, JointTable, NamedBone, PoseDriver, TableBone, TableGravity, TableJoint,
 };
 use dermis_rig::index::TypedIndex;
 use dermis_rig::skeleton::{from_rows, row};
@@ -26,13 +28,15 @@ pub const POSE_SPACE_EXTENSION: &str = "DERMIS_pose_space";
 /// The name of the glTF extension that holds the drivers of a joint model.
 pub const JOINT_EXTENSION: &str = "DERMIS_joint_drivers";
 /// The version of both extensions, but for pose spaces with windows or with parts of rotations, and for joint models with shapes of
-/// remembered sculpts, which are of the next one.
+/// remembered sculpts, which are of the next one, and for joint models with other kernels or bones that see down, which are of the one
+/// after it.
 pub const EXTENSION_VERSION: u32 = 1;
 
 /// A table that can be written.
 #[derive(Clone, Copy, Debug)]
 pub enum Table<'a> {
-    /// Shapes of a joint model: `dermis-drivers`, version 1; with shapes of remembered sculpts version 4.
+    /// Shapes of a joint model: `dermis-drivers`, version 1; with shapes of remembered sculpts version 4; with another kernel or bones
+    /// that see down version 5.
     Joints(&'a JointTable),
     /// Shapes of a pose space: `dermis-drivers`, version 2; with windows or parts of rotations version 3.
     PoseSpace(&'a PoseSpaceTable),
@@ -87,7 +91,7 @@ fn is_extended<B>(driver: &PoseDriver<B>) -> bool {
 /// # Errors
 /// [`WriteError::CannotHold`] if JSON cannot hold the table.
 pub fn joint_extension(table: &JointTable, bones: &IndexVec<TableBone, BoneIndex>) -> Result<Value, WriteError> {
-    let version = EXTENSION_VERSION + u32::from(table.sculpts.is_some());
+    let version = EXTENSION_VERSION + kind_of(table) as u32;
     extension(&JointDriverFile::of(table, |bone| bones[bone].get()), version)
 }
 
@@ -108,11 +112,16 @@ fn cannot_hold(error: serde_json::Error) -> WriteError {
 /// limits contradict each other; [`ReadError::Unsupported`] for another format or version.
 pub fn read_joints(bytes: &[u8]) -> Result<JointTable, ReadError> {
     let file: JointFile = serde_json::from_slice(bytes).map_err(|e| damaged(format!("driver table: {e}")))?;
-    expect((&file.format, file.version), DRIVERS)?;
+    if file.version != 5 {
+        expect((&file.format, file.version), DRIVERS)?;
+    }
     file.check().map_err(|what| damaged(format!("driver table: {what}")))?;
     let bones = file.bones.len();
     if let Some(joint) = file.joints.iter().find(|joint| joint.from.max(joint.to) >= bones) {
         return Err(damaged(format!("driver table: a joint of bones {} and {} of {bones}", joint.from, joint.to)));
+    }
+    if let Some(entry) = file.gravity.iter().flat_map(|gravity| &gravity.bones).find(|entry| entry.bone >= bones) {
+        return Err(damaged(format!("driver table: bone {} of {bones} sees down", entry.bone)));
     }
     let joint = |joint: JointEntry| TableJoint {
         from: TableBone::new(joint.from),
@@ -126,9 +135,10 @@ pub fn read_joints(bytes: &[u8]) -> Result<JointTable, ReadError> {
     Ok(JointTable {
         mesh: file.mesh,
         length: file.length,
-        sigma: file.sigma,
+        kernel: JointKernel { sigma: file.sigma, arc_cosine: file.arc_cosine.unwrap_or(0.0) },
         bones: IndexVec::new(file.bones.into_iter().map(bone).collect()),
         joints: file.joints.into_iter().map(joint).collect(),
+        gravity: file.gravity.map(GravityEntry::table),
         shapes: file.shapes,
         matrix: file.matrix,
         sculpts: None,
@@ -187,8 +197,12 @@ struct JointFile {
     mesh: String,
     length: f64,
     sigma: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arc_cosine: Option<f64>,
     bones: Vec<BoneEntry>,
     joints: Vec<JointEntry>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gravity: Option<GravityEntry>,
     shapes: Vec<String>,
     matrix: Vec<Vec<f64>>,
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
@@ -202,7 +216,11 @@ struct JointFile {
 struct JointDriverFile {
     length: f64,
     sigma: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arc_cosine: Option<f64>,
     joints: Vec<JointEntry>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gravity: Option<GravityEntry>,
     matrix: Vec<Vec<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sculpts: Option<SpaceEntry>,
@@ -215,13 +233,52 @@ impl JointDriverFile {
     fn of(table: &JointTable, number: impl Fn(TableBone) -> usize) -> Self {
         Self {
             length: table.length,
-            sigma: table.sigma,
+            sigma: table.kernel.sigma,
+            arc_cosine: arc_cosine(table),
             joints: table.joints.iter().map(|joint| JointEntry::of(joint, &number)).collect(),
+            gravity: table.gravity.as_ref().map(|gravity| GravityEntry::of(gravity, &number)),
             matrix: table.matrix.clone(),
             sculpts: table.sculpts.as_ref().map(|sculpts| SpaceEntry::of(sculpts, &number)),
             offset: table.offset.clone(),
             clamp: table.clamp,
         }
+    }
+}
+
+/// What readers of a joint table must know: joints (0), shapes of remembered sculpts (1), other kernels and bones that see down (2).
+fn kind_of(table: &JointTable) -> usize {
+    match arc_cosine(table).is_some() || table.gravity.is_some() {
+        true => 2,
+        false => usize::from(table.sculpts.is_some()),
+    }
+}
+
+/// The share of the arc-cosine kernel, if there is one.
+fn arc_cosine(table: &JointTable) -> Option<f64> {
+    Some(table.kernel.arc_cosine).filter(|share| *share > 0.0)
+}
+
+#[derive(Serialize, Deserialize)]
+struct GravityEntry {
+    down: [f64; 3],
+    bones: Vec<SaggingEntry>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SaggingEntry {
+    bone: usize,
+    limit: Option<f64>,
+}
+
+impl GravityEntry {
+    fn of(gravity: &TableGravity, number: impl Fn(TableBone) -> usize) -> Self {
+        let entry = |&(bone, limit): &(TableBone, Option<f64>)| SaggingEntry { bone: number(bone), limit };
+        Self { down: gravity.down, bones: gravity.bones.iter().map(entry).collect() }
+    }
+
+    fn table(self) -> TableGravity {
+        let bone = |entry: SaggingEntry| (TableBone::new(entry.bone), entry.limit);
+        TableGravity { down: self.down, bones: self.bones.into_iter().map(bone).collect() }
     }
 }
 
@@ -261,7 +318,8 @@ impl JointFile {
                 return Err(format!("joint {at} has {inducing} inducing rotations, but a factor of another size"));
             }
         }
-        let coordinates: usize = self.joints.iter().map(|joint| joint.inducing.len()).sum();
+        let sagging = self.gravity.as_ref().map_or(0, |gravity| gravity.bones.len());
+        let coordinates = self.joints.iter().map(|joint| joint.inducing.len()).sum::<usize>() + NUMBERS * sagging;
         if let Some(row) = self.matrix.iter().position(|row| row.len() != coordinates) {
             let found = self.matrix[row].len();
             return Err(format!("row {row} of the matrix has {found} numbers for {coordinates} coordinates"));
@@ -276,13 +334,15 @@ impl JointFile {
     fn of(table: &JointTable, generator: &str) -> Self {
         Self {
             format: DRIVERS.into(),
-            version: if table.sculpts.is_some() { 4 } else { 1 },
+            version: [1, 4, 5][kind_of(table)],
             generator: generator.into(),
             mesh: table.mesh.clone(),
             length: table.length,
-            sigma: table.sigma,
+            sigma: table.kernel.sigma,
+            arc_cosine: arc_cosine(table),
             bones: table.bones.iter().map(BoneEntry::of).collect(),
             joints: table.joints.iter().map(|joint| JointEntry::of(joint, TableBone::get)).collect(),
+            gravity: table.gravity.as_ref().map(|gravity| GravityEntry::of(gravity, TableBone::get)),
             shapes: table.shapes.clone(),
             matrix: table.matrix.clone(),
             sculpts: table.sculpts.as_ref().map(|sculpts| SpaceEntry::of(sculpts, TableBone::get)),

@@ -57,7 +57,10 @@ fn a_joint_model_of_version_2_stays_readable() {
     assert_eq!(model.rig().name(), "tiny");
     assert_eq!(fingerprint(model.rig().mesh(), model.rig().skeleton()), own["fingerprint"].as_str().unwrap());
     let Some(BakedCorrection::Joints(joints)) = model.baked().corrections().last() else { panic!("no joint model") };
-    assert_eq!((joints.model.frame, joints.model.sigma, joints.model.length), (CorrectionFrame::Anchor, 1.4, 0.8));
+    assert_eq!(
+        (joints.model.frame, joints.model.kernel.sigma, joints.model.length),
+        (CorrectionFrame::Anchor, 1.4, 0.8)
+    );
     assert_eq!(joints.model.joints.iter().map(|j| j.inducing.len()).collect::<Vec<_>>(), [3, 5]);
     assert_eq!(joints.model.weld.frozen().map(|b| b.get()).collect::<Vec<_>>(), [2]);
     assert!(joints.limits.len() == 12 && joints.radii.len() == 12 && model.training().is_some());

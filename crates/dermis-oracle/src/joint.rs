@@ -1,10 +1,9 @@
 //! The joint model: its forest of joints, features, kernel and relevances, and whole fits.
 
 use crate::{Answers, Array, Case, CaseError, Method};
+use dermis_deform::JointKernel;
 use dermis_deform::guard::project;
-use dermis_deform::joints::{
-    CorrectionFrame, Joint, JointFeature, JointPose, Joints, joint_feature, kernel as joint_kernel, shared_feature,
-};
+use dermis_deform::joints::{CorrectionFrame, Joint, JointFeature, JointPose, Joints, joint_feature, shared_feature};
 use dermis_deform::lbs;
 use dermis_fit::joints::{JointTree, joint_centre, pivots};
 use dermis_fit::{JointFit, JointSettings, Training, fit_joints, silent};
@@ -213,7 +212,7 @@ fn features(case: &Case) -> Result<Answers, CaseError> {
             for ((&edge, &centre), summary) in tree.edges.iter().zip(&centres).zip(&report.joints) {
                 let feature = joint_feature(pose.as_slice(), edge, Some(centre), inputs.length);
                 let limit = settings.limit * summary.largest;
-                let joint = Joint::new(edge, Some(centre), limit, vec![], settings.sigma)
+                let joint = Joint::new(edge, Some(centre), limit, vec![], settings.kernel())
                     .ok_or(CaseError::Missing { key: "joint".into() })?;
                 let (limited, acts) = joint.limited(feature);
                 phi.extend(if summary.frozen { [0.0; 12] } else { stored(&limited) });
@@ -231,7 +230,8 @@ fn features(case: &Case) -> Result<Answers, CaseError> {
 fn kernel(case: &Case) -> Result<Answers, CaseError> {
     let (x, y) = (loaded_features(case, "phi_x")?.1, loaded_features(case, "phi_y")?.1);
     let table = |y: &[JointFeature], sigma: f64| {
-        let entries = x.iter().flat_map(|x| y.iter().map(move |y| joint_kernel(x, y, sigma))).collect();
+        let kernel = JointKernel::gaussian(sigma);
+        let entries = x.iter().flat_map(|x| y.iter().map(move |y| kernel.at(x, y))).collect();
         Array::new(&[x.len(), y.len()], entries)
     };
     let sigma = case.number("sigma")?;
@@ -245,11 +245,12 @@ fn kernel(case: &Case) -> Result<Answers, CaseError> {
 /// Inducing rotations and coordinates of one joint (S, 12), or of several (S, joints, 12).
 fn coordinates(case: &Case) -> Result<Answers, CaseError> {
     let (shape, train) = loaded_features(case, "phi_train")?;
-    let (most, stop, sigma) = (case.count("m")?, case.number("stop")?, case.number("sigma").unwrap_or(2.0));
+    let (most, stop) = (case.count("m")?, case.number("stop")?);
+    let kernel = JointKernel::gaussian(case.number("sigma").unwrap_or(2.0));
     let mut answers = Answers::default();
     let indices = |chosen: &[usize]| Array::new(&[chosen.len()], chosen.iter().map(|&s| s as f64).collect());
     let [_, joints] = shape[..] else {
-        answers.add("pivots", indices(&pivots(&train, sigma, most, stop)));
+        answers.add("pivots", indices(&pivots(&train, kernel, most, stop)));
         return Ok(answers);
     };
     let (new_shape, new) = loaded_features(case, "phi_new")?;
@@ -257,14 +258,14 @@ fn coordinates(case: &Case) -> Result<Answers, CaseError> {
     for e in 0..joints {
         let of = |all: &[JointFeature]| -> Vec<JointFeature> { all.iter().skip(e).step_by(joints).copied().collect() };
         let (train, new) = (of(&train), of(&new));
-        let chosen = pivots(&train, sigma, most, stop);
+        let chosen = pivots(&train, kernel, most, stop);
         let inducing = chosen.iter().map(|&s| train[s]).collect();
         let ends = (BoneIndex::new(0), BoneIndex::new(1));
-        let joint = Joint::new(ends, Some(DVec3::ZERO), f64::INFINITY, inducing, sigma)
+        let joint = Joint::new(ends, Some(DVec3::ZERO), f64::INFINITY, inducing, kernel)
             .ok_or_else(|| CaseError::refused("the inducing rotations are dependent"))?;
         let z = |features: &[JointFeature]| {
             let mut out = Vec::new();
-            features.iter().for_each(|f| joint.coordinates(f, sigma, &mut out));
+            features.iter().for_each(|f| joint.coordinates(f, kernel, &mut out));
             out
         };
         let (z_train, z_new) = (z(&train), z(&new));

@@ -42,7 +42,7 @@ mod shapes;
 #[cfg(test)]
 mod tests;
 
-use crate::samples::{Samples, apart, join_roots, sample_poses};
+use crate::samples::{Samples, apart, join_roots, sample_poses, tilt};
 use crate::{CompileError, PruneCost, Warning, skin_weights};
 use dermis_deform::baked::{BakedBase, BakedCorrection, BakedJoints, BakedLayer};
 use dermis_deform::joints::JointPose;
@@ -272,8 +272,9 @@ fn compile(
     let (joints, lambda, fitted) = coordinates(model, weights, lambda, &samples, progress)?;
     let joints = joints.as_ref();
     join_roots(rig.skeleton(), &joints.model, &mut samples.poses);
+    tilt(&joints.model, weights, &mut samples.poses);
     let vertices = rig.mesh().positions.len();
-    let starts = joint_starts(&joints.model.joints);
+    let starts = joint_starts(&joints.model);
     let count = starts[starts.len() - 1];
     let wanted = most.unwrap_or(usize::MAX).min(count + 1);
     if (vertices as u64).saturating_mul(wanted as u64).saturating_mul(12) > u64::from(u32::MAX) {

@@ -1,8 +1,8 @@
 //! The regression of rest-space corrections on joint coordinates, and the principal shapes of its result.
 
+use dermis_deform::Joints;
 use dermis_deform::baked::{BakedJoints, padded};
 use dermis_deform::blend;
-use dermis_deform::joints::Joint;
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, BoneTransforms, Skeleton};
@@ -25,10 +25,10 @@ pub(super) fn rest_correction(
     (d.as_vec3(), (3.0 / squares).min(1.0).sqrt() as f32)
 }
 
-/// Where the coordinates of each joint start; one more entry than joints.
-pub(super) fn joint_starts(joints: &[Joint]) -> Vec<usize> {
+/// Where the coordinates of each joint, and of each bone that sees down, start; one more entry than there are.
+pub(super) fn joint_starts(joints: &Joints) -> Vec<usize> {
     let mut starts = vec![0];
-    joints.iter().for_each(|joint| starts.push(starts[starts.len() - 1] + joint.inducing.len()));
+    joints.numbers().for_each(|count| starts.push(starts[starts.len() - 1] + count));
     starts
 }
 
@@ -139,6 +139,10 @@ impl Linear {
         for joint in &joints.model.joints {
             let (from, to) = (&skeleton.names()[joint.from], &skeleton.names()[joint.to]);
             made.names.extend((1..=joint.inducing.len()).map(|i| format!("driven_{from}_{to}_{i}")));
+        }
+        for sagging in joints.model.gravity.iter().flat_map(|gravity| &gravity.bones) {
+            let bone = &skeleton.names()[sagging.bone];
+            made.names.extend(["x", "y", "z"].map(|axis| format!("driven_down_{bone}_{axis}")));
         }
         let unit = |i: usize| (0..self.count).map(|c| f64::from(u8::from(c == i))).collect();
         made.rows = (0..self.count).map(unit).collect();

@@ -7,7 +7,7 @@ use crate::samples::named_bones;
 use crate::scale::{Scaled, range, scaled};
 use dermis_deform::baked::BakedJoints;
 use dermis_deform::joints::Joint;
-use dermis_deform::tables::{JointTable, TableBone, TableJoint};
+use dermis_deform::tables::{JointTable, TableBone, TableGravity, TableJoint};
 use dermis_rig::glam::DAffine3;
 use dermis_rig::{BoneIndex, BoneTransforms, IndexVec, MorphTarget, Rig, Skeleton};
 use dermis_solve::faer::Mat;
@@ -33,7 +33,9 @@ pub(super) fn shapes(rig: &Rig, joints: &BakedJoints, z: &Mat<f64>, driven: Unsc
     let mut matrix = vec![vec![0.0; count]];
     matrix.extend(kept.iter().map(|&(shape, factor)| driven.rows[shape].iter().map(|x| x * factor).collect()));
     let skeleton = rig.skeleton();
+    let sagging = joints.model.gravity.iter().flat_map(|gravity| &gravity.bones);
     let mut bones: Vec<BoneIndex> = joints.model.joints.iter().flat_map(|j| [j.from, j.to]).collect();
+    bones.extend(sagging.clone().map(|sagging| sagging.bone));
     bones.sort_unstable();
     bones.dedup();
     let number = |bone: BoneIndex| TableBone::new(bones.partition_point(|b| *b < bone));
@@ -48,9 +50,13 @@ pub(super) fn shapes(rig: &Rig, joints: &BakedJoints, z: &Mat<f64>, driven: Unsc
     let table = JointTable {
         mesh: rig.name().to_owned(),
         length: joints.model.length,
-        sigma: joints.model.sigma,
+        kernel: joints.model.kernel,
         bones: named_bones(skeleton, &bones),
         joints: joints.model.joints.iter().map(driver).collect(),
+        gravity: joints.model.gravity.as_ref().map(|gravity| TableGravity {
+            down: gravity.down.to_array(),
+            bones: sagging.map(|s| (number(s.bone), Some(s.limit).filter(|limit| limit.is_finite()))).collect(),
+        }),
         shapes: morphs.iter().map(|m| m.name.clone()).collect(),
         matrix,
         sculpts: None,
@@ -71,6 +77,9 @@ impl Shapes {
         let number = |bone: BoneIndex| TableBone::new(bones.partition_point(|b| *b < bone));
         for joint in &mut self.table.joints {
             (joint.from, joint.to) = (number(self.bones[joint.from]), number(self.bones[joint.to]));
+        }
+        for (bone, _) in self.table.gravity.iter_mut().flat_map(|gravity| &mut gravity.bones) {
+            *bone = number(self.bones[*bone]);
         }
         self.table.shapes.extend(sculpts.morphs.iter().map(|morph| morph.name.clone()));
         dermis_rig::make_unique(&mut self.table.shapes, "."); // a sculpt may be called as a driven shape is

@@ -6,7 +6,7 @@ use dermis_deform::baked::{BakedJoints, padded};
 use dermis_deform::guard::Weld;
 use dermis_deform::joints::{CorrectionFrame, Joints};
 use dermis_deform::training::{TrainingPoses, moves_skin};
-use dermis_deform::{Base, Deformer};
+use dermis_deform::{Base, Deformer, JointKernel};
 use dermis_fit::joints::{JointSettings, fit_joints};
 use dermis_fit::{Training, silent};
 use dermis_rig::{BoneIndex, ExampleSet, Mirror, Rows, Skeleton};
@@ -289,7 +289,8 @@ fn a_model_without_joint_coordinates_is_driven_by_fitted_ones() {
     let (_, model) = arm_model(CorrectionFrame::Anchor, false);
     let (rig, vertices) = (model.rig(), model.baked().vertices());
     let none = Weld::along(rig.skeleton(), &vec![false; rig.skeleton().len()]);
-    let mut nothing = Joints::empty(rig.mesh().diagonal(), 1.4, CorrectionFrame::Rest, vec![], none);
+    let mut nothing =
+        Joints::empty(rig.mesh().diagonal(), JointKernel::gaussian(1.4), CorrectionFrame::Rest, vec![], none);
     nothing.weights = rig.weights().unwrap().clone();
     (nothing.terms, nothing.coefficients) = (Rows::by_row(vertices, vec![]), Rows::by_row(vertices, vec![]));
     nothing.shared = Rows::by_row(vertices, vec![]);

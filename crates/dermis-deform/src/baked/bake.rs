@@ -122,8 +122,9 @@ impl BakedEnveloping {
 
 impl BakedJoints {
     fn of(correction: &Joints) -> Self {
-        let Joints { length, sigma, frame, joints, weld, .. } = correction;
-        let mut model = Joints::empty(*length, *sigma, *frame, joints.clone(), weld.clone());
+        let Joints { length, kernel, frame, joints, gravity, weld, .. } = correction;
+        let mut model = Joints::empty(*length, *kernel, *frame, joints.clone(), weld.clone());
+        model.gravity.clone_from(gravity);
         let mut remembered = BakedLayer::default();
         if let Some(layer) = &correction.layer {
             let displacements = layer.displacements.iter().map(|e| e.as_vec3()).collect();
@@ -135,18 +136,18 @@ impl BakedJoints {
         made.shared = correction.shared.map(BakedSharedTerm::of);
         made.limits = correction.shared_limits.iter().map(|&l| l as f32).collect();
         made.radii = correction.radii.iter().map(|&r| r as f32).collect();
+        let numbers: Vec<usize> = correction.numbers().collect();
         let mut coefficients: Vec<f32> = Vec::new();
         let mut of_terms = correction.coefficients.entries();
         for &joint in correction.terms.entries() {
-            let count = correction.joints[joint as usize].inducing.len();
+            let count = numbers[joint as usize];
             let of_term = of_terms.split_off(..3 * count).expect("the parts were checked in double precision");
             for row in of_term.chunks_exact(count) {
                 coefficients.extend(row.iter().map(|&u| u as f32));
                 coefficients.extend(std::iter::repeat_n(0.0, padded(count) - count));
             }
         }
-        let counts = correction.joints.iter().map(|joint| joint.inducing.len());
-        made.free = FreePart::new(counts, correction.terms.clone(), &Coefficients::Single(coefficients))
+        made.free = FreePart::new(numbers.into_iter(), correction.terms.clone(), &Coefficients::Single(coefficients))
             .expect("the parts were checked in double precision");
         made
     }

@@ -69,8 +69,7 @@ impl BakedJoints {
     fn check(&self, vertices: usize) -> Result<BoneCount, DeformerError> {
         covers("anchors", vertices, self.anchors.len())?;
         covers("free terms", vertices, self.free.vertices())?;
-        let inducing = self.model.joints.iter().map(|joint| joint.inducing.len());
-        if !self.free.counts().eq(inducing) {
+        if !self.free.counts().eq(self.model.numbers()) {
             return Err(DeformerError::List { part: "inducing rotations" });
         }
         covers("shared terms", vertices, self.shared.len())?;

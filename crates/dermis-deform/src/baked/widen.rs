@@ -121,11 +121,12 @@ impl BakedJoints {
         let list = |_| DeformerError::List { part: "free terms" };
         let starts = self.free.coefficient_starts();
         let stored = self.free.coefficients().widened(starts.iter().copied());
+        let numbers: Vec<usize> = self.model.numbers().collect();
         let mut coefficients = Rows::default();
         for (v, &start) in starts.iter().take(self.free.vertices()).enumerate() {
             let (mut row, mut at) = (Vec::new(), start);
             for &joint in self.free.terms().of(v) {
-                let count = self.model.joints[joint as usize].inducing.len();
+                let count = numbers[joint as usize];
                 for _ in 0..3 {
                     row.extend(stored[at..at + count].iter().map(|&u| f64::from(u)));
                     at += padded(count);

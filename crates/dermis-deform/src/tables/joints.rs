@@ -1,7 +1,9 @@
 //! The driver table of a joint model: morph weights w = clamp(D z + d0) from its joint coordinates z.
 
 use super::{NamedBone, PoseDriver, TableBone};
-use crate::joints::{joint_feature, kernel};
+use crate::gravity::gravity_feature;
+use crate::joint_kernel::JointKernel;
+use crate::joints::joint_feature;
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, IndexVec};
 
@@ -12,12 +14,14 @@ pub struct JointTable {
     pub mesh: String,
     /// L, metres.
     pub length: f64,
-    /// σ of the kernel.
-    pub sigma: f64,
+    /// k.
+    pub kernel: JointKernel,
     /// The bones that are read.
     pub bones: IndexVec<TableBone, NamedBone>,
     /// The joints, in the order of their coordinates.
     pub joints: Vec<TableJoint>,
+    /// The bones that see down, whose three numbers each follow those of the joints.
+    pub gravity: Option<TableGravity>,
     /// The morph targets, in the order of the mesh.
     pub shapes: Vec<String>,
     /// D: a row per shape that joint coordinates drive, which come first; a column per coordinate.
@@ -47,8 +51,17 @@ pub struct TableJoint {
     pub inverse_factor: Vec<Vec<f64>>,
 }
 
+/// The bones of a [`JointTable`] that see down.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableGravity {
+    /// ĝ, of length one.
+    pub down: [f64; 3],
+    /// The bones, each with the largest norm of h, if there is a limit.
+    pub bones: Vec<(TableBone, Option<f64>)>,
+}
+
 impl JointTable {
-    /// z of all joints from the bone transforms M_k of [`Self::bones`].
+    /// z of all joints, then h of the bones that see down, from the bone transforms M_k of [`Self::bones`].
     ///
     /// # Panics
     /// If `transforms` are fewer than the table's bones.
@@ -62,8 +75,14 @@ impl JointTable {
             if let Some(limit) = joint.limit.filter(|limit| norm > *limit) {
                 feature.iter_mut().for_each(|x| *x *= limit / norm);
             }
-            let k: Vec<f64> = joint.inducing.iter().map(|at| kernel(&feature, at, self.sigma)).collect();
+            let k: Vec<f64> = joint.inducing.iter().map(|at| self.kernel.at(&feature, at)).collect();
             z.extend(joint.inverse_factor.iter().map(|row| row.iter().zip(&k).map(|(c, k)| c * k).sum::<f64>()));
+        }
+        if let Some(TableGravity { down, bones }) = &self.gravity {
+            for &(bone, limit) in bones {
+                let h = gravity_feature(&transforms[bone], DVec3::from_array(*down));
+                z.extend(limit.map_or(h, |limit| h.clamp_length_max(limit)).to_array());
+            }
         }
         z
     }

@@ -13,7 +13,7 @@ mod joints;
 mod pose_space;
 
 pub use helpers::{DrivenHelper, DrivingJoint, HelperTable, entries, joint_features, local, norm};
-pub use joints::{JointTable, TableJoint};
+pub use joints::{JointTable, TableGravity, TableJoint};
 pub use pose_space::{DriverChannel, PoseDriver, PoseJoint, PoseRegion};
 
 use dermis_rig::define_index;

@@ -1,6 +1,7 @@
 //! The inducing rotations of a joint, and the point it turns about.
 
-use dermis_deform::joints::{JointFeature, joint_feature, kernel};
+use dermis_deform::JointKernel;
+use dermis_deform::joints::{JointFeature, joint_feature};
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::{BoneIndex, BoneTransforms};
 
@@ -15,8 +16,8 @@ const TIE: f64 = 1e-5;
 /// The pose with the largest remaining diagonal comes next, up to `most` poses or until less than `stop` remains. Of
 /// diagonals that agree within 1e-5, the first pose wins: a pose and its mirror image are equally far from rest, and the
 /// rounding of a file must not choose between them.
-pub fn pivots(features: &[JointFeature], sigma: f64, most: usize, stop: f64) -> Vec<usize> {
-    let mut left: Vec<f64> = features.iter().map(|f| kernel(f, f, sigma)).collect();
+pub fn pivots(features: &[JointFeature], kernel: JointKernel, most: usize, stop: f64) -> Vec<usize> {
+    let mut left: Vec<f64> = features.iter().map(|f| kernel.at(f, f)).collect();
     let mut columns: Vec<Vec<f64>> = Vec::new();
     let mut chosen = Vec::new();
     while chosen.len() < most {
@@ -29,7 +30,7 @@ pub fn pivots(features: &[JointFeature], sigma: f64, most: usize, stop: f64) -> 
         let column: Vec<f64> = (0..features.len())
             .map(|s| {
                 let known: f64 = columns.iter().map(|c| c[s] * c[pivot]).sum();
-                (kernel(&features[s], &features[pivot], sigma) - known) / root
+                (kernel.at(&features[s], &features[pivot]) - known) / root
             })
             .collect();
         left.iter_mut().zip(&column).for_each(|(left, c)| *left -= c * c);
@@ -78,13 +79,13 @@ mod tests {
         let angles = [(0.0, 0.0), (1.2, 0.3), (0.4, -0.8), (-0.7, 0.1), (0.2, 0.9)];
         let own = angles.map(|(bend, twist)| feature(bend, twist));
         let images = angles.map(|(bend, twist)| feature(-bend, -twist));
-        let exact = pivots(&[own, images].concat(), 1.4, 6, STOP);
+        let exact = pivots(&[own, images].concat(), JointKernel::gaussian(1.4), 6, STOP);
         assert_eq!(exact[0], 1, "the largest angle of the examples, not of the images");
         for sign in [1.0, -1.0] {
             // As f32 rounds, the examples outwards and the images inwards, then the other way.
             let scaled = |list: [JointFeature; 5], by: f64| list.map(|f| f.map(|x| x * (1.0 + by)));
             let rounded = [scaled(own, sign * 6e-8), scaled(images, -sign * 6e-8)].concat();
-            assert_eq!(pivots(&rounded, 1.4, 6, STOP), exact, "{sign}");
+            assert_eq!(pivots(&rounded, JointKernel::gaussian(1.4), 6, STOP), exact, "{sign}");
         }
     }
 }

@@ -223,7 +223,13 @@ pub fn joint_leverages(
     check(training, weights, settings)?;
     let included = training.grouped();
     let training = &training.with(&included);
-    let settings = &JointSettings { composites: fitted.eta, beta: fitted.beta, ..settings.clone() };
+    let settings = &JointSettings {
+        composites: fitted.eta,
+        beta: fitted.beta,
+        arc_cosine: fitted.kernel.arc_cosine,
+        gravity: fitted.gravity.as_ref().map(|gravity| gravity.down),
+        ..settings.clone()
+    };
     let scene = Scene::new(training, weights, settings, settings.mirror.as_ref().filter(|_| fitted.mirrored))?;
     let poses: Vec<JointPose> = probes.iter().map(|pose| scene.pose(pose)).collect();
     let groups = scene.groups();

@@ -81,7 +81,7 @@ impl Scene<'_> {
 
     /// Returns the number of free coefficients per axis.
     pub fn free_count(&self, group: &Group) -> usize {
-        group.joints.iter().map(|&(joint, _)| self.model.joints[joint as usize].inducing.len()).sum()
+        group.joints.iter().map(|&(joint, _)| self.numbers[joint as usize]).sum()
     }
 
     /// Returns √a z of a pose, all joints of a group.

@@ -6,6 +6,8 @@ use super::settings::{CompositeSummary, JointSettings, JointSummary};
 use super::tree::JointTree;
 use crate::mask::{Masks, Said};
 use crate::training::{FitError, Training};
+use dermis_deform::Gravity;
+use dermis_deform::gravity::{SaggingBone, gravity_feature};
 use dermis_deform::guard::{FROZEN, Weld};
 use dermis_deform::joints::{Joint, JointFeature, JointPose, Joints, forest_links, joint_feature};
 use dermis_rig::glam::DVec3;
@@ -17,12 +19,14 @@ use std::ops::Range;
 
 /// Composites of a smaller gate have no influence.
 const LEAST_GATE: f64 = 1e-3;
+/// Bones of a smaller weight do not tell a vertex where down is.
+const LEAST_WEIGHT: f64 = 0.004;
 /// A joint slides if it leaves its centre by more than this, in L.
 const SLIDING: f64 = 0.02;
 
 /// Vertices that share their joints and relevances.
 pub struct Group {
-    /// Joint and √a.
+    /// Joint, or bone that sees down, and √a.
     pub joints: Vec<(u32, f64)>,
     /// Whether their mirror images are known.
     pub mirrored: bool,
@@ -56,6 +60,10 @@ pub struct Scene<'a> {
     pub composites: Vec<CompositeSummary>,
     /// Joint of the model of each pair of edges that has a composite, and the gate.
     pub composite_of: BTreeMap<(u32, u32), (u32, f64)>,
+    /// Term of the model of each bone that sees down.
+    gravity_of: Vec<Option<u32>>,
+    /// How many numbers each term of the model has.
+    pub numbers: Vec<usize>,
     pub bone_relevance: Vec<Vec<(BoneIndex, f64)>>,
     /// The examples, then their mirror images.
     pub poses: Vec<JointPose>,
@@ -86,7 +94,7 @@ impl<'a> Scene<'a> {
         let joint_of_model = |ends: (BoneIndex, BoneIndex), centre, features: &[JointFeature], chosen: &[usize]| {
             let inducing = chosen.iter().map(|&s| features[s]).collect();
             let limit = settings.limit * largest_norm(features);
-            Joint::new(ends, centre, limit, inducing, settings.sigma).ok_or_else(|| FitError::Joint {
+            Joint::new(ends, centre, limit, inducing, settings.kernel()).ok_or_else(|| FitError::Joint {
                 bone: skeleton.names()[ends.1].clone(),
                 source: SolveError::NotPositive,
             })
@@ -102,7 +110,7 @@ impl<'a> Scene<'a> {
             let frozen = largest < FROZEN * (reach / length).max(1.0);
             let slides = features.iter().any(|f| DVec3::new(f[3], f[7], f[11]).length() > SLIDING);
             let most = if slides { settings.inducing_sliding } else { settings.inducing };
-            let chosen = if frozen { vec![] } else { pivots(&features, settings.sigma, most, STOP) };
+            let chosen = if frozen { vec![] } else { pivots(&features, settings.kernel(), most, STOP) };
             summaries.push(JointSummary { from: edge.0, to: edge.1, largest, frozen, inducing: chosen.len() });
             joint_of.push((!chosen.is_empty()).then_some(joints.len() as u32));
             if !chosen.is_empty() {
@@ -123,7 +131,7 @@ impl<'a> Scene<'a> {
             let chosen = if gate < LEAST_GATE {
                 vec![]
             } else {
-                pivots(&features, settings.sigma, composite::MOST_INDUCING, STOP)
+                pivots(&features, settings.kernel(), composite::MOST_INDUCING, STOP)
             };
             if !chosen.is_empty() {
                 composite_of.insert((e as u32, f as u32), (joints.len() as u32, gate));
@@ -133,8 +141,16 @@ impl<'a> Scene<'a> {
         }
         let frozen: Vec<bool> = summaries.iter().map(|joint| joint.frozen).collect();
         let weld = Weld { links: forest_links(&tree.edges, &frozen, &tree.ancestors) };
-        let model =
-            Joints { weights: weights.clone(), ..Joints::empty(length, settings.sigma, settings.frame, joints, weld) };
+        let gravity = settings.gravity.and_then(|down| sagging(down, weights, &transforms, settings.limit));
+        let mut gravity_of = vec![None; skeleton.len()];
+        for (at, sagging) in gravity.iter().flat_map(|gravity| &gravity.bones).enumerate() {
+            gravity_of[sagging.bone.get()] = Some((joints.len() + at) as u32);
+        }
+        let model = Joints {
+            weights: weights.clone(),
+            gravity,
+            ..Joints::empty(length, settings.kernel(), settings.frame, joints, weld)
+        };
         let bone_relevance = match settings.shared {
             true => tree.bone_relevance(weights),
             false => vec![vec![]; weights.vertices()],
@@ -144,12 +160,14 @@ impl<'a> Scene<'a> {
             settings,
             mirror,
             masks: Masks::of(training),
-            model,
             tree,
             summaries,
             joint_of,
             composites,
             composite_of,
+            gravity_of,
+            numbers: model.numbers().collect(),
+            model,
             bone_relevance,
             poses: vec![],
             own: training.examples.len(),
@@ -214,6 +232,8 @@ impl<'a> Scene<'a> {
                     }
                 }
             }
+            let sagging = self.model.weights.of(v).iter().filter(|(_, w)| *w >= LEAST_WEIGHT);
+            joints.extend(sagging.filter_map(|&(bone, w)| Some((self.gravity_of[bone.get()]?, root(w).to_bits()))));
             let mirrored = self.mirror.is_some_and(|mirror| mirror.vertices[v].is_some());
             let rows = if mirrored { self.poses.len() } else { self.own };
             let said: Vec<Said> = match self.masks {
@@ -233,6 +253,18 @@ impl<'a> Scene<'a> {
         };
         groups.into_iter().map(group).collect()
     }
+}
+
+/// The bones with weights that tilt by more than six degrees in some pose.
+fn sagging(down: DVec3, weights: &Influences, poses: &[&BoneTransforms], limit: f64) -> Option<Gravity> {
+    let mut named: Vec<BoneIndex> = weights.rows().flatten().map(|(bone, _)| *bone).collect();
+    named.sort_unstable();
+    named.dedup();
+    let largest =
+        |&bone: &BoneIndex| poses.iter().map(|pose| gravity_feature(&pose[bone], down).length()).fold(0.0, f64::max);
+    let seen = named.iter().map(|bone| (*bone, largest(bone))).filter(|(_, h)| h * h >= STOP);
+    let bones: Vec<SaggingBone> = seen.map(|(bone, h)| SaggingBone { bone, limit: limit * h }).collect();
+    (!bones.is_empty()).then_some(Gravity { down, bones })
 }
 
 /// Where the examples of each pose start, and their number.

@@ -5,6 +5,8 @@ use crate::mwe::powers;
 use crate::training::FitError;
 use dermis_deform::guard::LIMIT_FACTOR;
 use dermis_deform::joints::{CorrectionFrame, Joints, MOST_INDUCING};
+use dermis_deform::{Gravity, JointKernel};
+use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, Mirror};
 use dermis_solve::Folds;
 
@@ -32,8 +34,12 @@ pub const JOINT_TOLERANCE: f64 = 1.02;
 pub struct JointSettings {
     /// The frame in which corrections are expressed.
     pub frame: CorrectionFrame,
-    /// σ of the kernel, in units of the feature: 1.4 is the chord of a turn by 89 degrees.
+    /// σ of the Gaussian kernel, in units of the feature: 1.4 is the chord of a turn by 89 degrees.
     pub sigma: f64,
+    /// The share of the arc-cosine kernel.
+    pub arc_cosine: f64,
+    /// The unit vector down, if bones see it.
+    pub gravity: Option<DVec3>,
     /// The most inducing rotations of a joint. With zero only the shared part is fitted.
     pub inducing: usize,
     /// The most inducing rotations of a joint that slides by more than 0.02 L.
@@ -77,6 +83,8 @@ impl JointSettings {
         Self {
             frame: CorrectionFrame::default(),
             sigma: SIGMA,
+            arc_cosine: 0.0,
+            gravity: None,
             inducing: 8,
             inducing_sliding: 16,
             composites: 0.0,
@@ -97,6 +105,11 @@ impl JointSettings {
         }
     }
 
+    /// k.
+    pub fn kernel(&self) -> JointKernel {
+        JointKernel { sigma: self.sigma, arc_cosine: self.arc_cosine }
+    }
+
     /// The stride at which vertices take part in the choice of λ, for so many examples.
     pub fn stride(&self, vertices: usize, examples: usize) -> usize {
         let by_rows = (MOST_ROWS / examples.max(1)).max(LEAST_SWEEP);
@@ -110,6 +123,10 @@ impl JointSettings {
             false => Err(FitError::Setting { name, value, rule }),
         };
         rule("sigma", self.sigma, self.sigma > 0.0 && self.sigma.is_finite(), "it must be positive")?;
+        let share = self.arc_cosine;
+        rule("arc-cosine", share, (0.0..=1.0).contains(&share), "it must lie in 0..1")?;
+        let down = self.gravity.map_or(1.0, DVec3::length);
+        rule("length of down", down, (down - 1.0).abs() < 1e-9, "it must be one")?;
         let eta = self.composites;
         rule("composites", eta, eta >= 0.0 && eta.is_finite(), "it must be zero or more")?;
         rule("limit", self.limit, self.limit >= 1.0, "it must be one or more")?;
@@ -155,6 +172,10 @@ pub struct JointReport {
     pub joints: Vec<JointSummary>,
     /// η.
     pub eta: f64,
+    /// k.
+    pub kernel: JointKernel,
+    /// Down, and the bones that see it.
+    pub gravity: Option<Gravity>,
     /// Every composite that has influence.
     pub composites: Vec<CompositeSummary>,
     /// Distinct sets of joints and relevances.

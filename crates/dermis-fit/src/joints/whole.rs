@@ -370,7 +370,7 @@ impl Scene<'_> {
             if !still {
                 let mut at = 0;
                 for &(joint, relevance) in &groups[group_of[v]].joints {
-                    let count = model.joints[joint as usize].inducing.len();
+                    let count = self.numbers[joint as usize];
                     terms.push(joint);
                     for axis in 0..3 {
                         coefficients.extend((at..at + count).map(|i| relevance * u[(i, axis)]));
@@ -406,6 +406,8 @@ impl Scene<'_> {
             sweep_vertices: choice.vertices,
             joints: self.summaries,
             eta: self.settings.composites,
+            kernel: self.model.kernel,
+            gravity: self.model.gravity.clone(),
             composites: self.composites,
             groups: groups.len(),
             train: (squares / rows.max(1) as f64).sqrt(),

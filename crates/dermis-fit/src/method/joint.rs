@@ -1,8 +1,9 @@
 //! The joint model as a [`Method`](super::Method).
 
 use super::base::{BaseChoice, base_in_training};
-use super::composites::{self, COMPOSITES, CompositeChoice};
+
 use super::correctives::CorrectiveShape;
+use super::forms::{ARC_COSINE, COMPOSITES, FactorChoice, Forms, GRAVITY, GravityChoice};
 use super::importance::{IMPORTANCE, Importance};
 use super::learnt::{Solved, SolvedBy};
 use super::mush::{self, Seen};
@@ -16,7 +17,9 @@ use super::{
     FitInput, FitReport, FitWarning, LEVERAGE_VERTICES, Learnt, MethodError, MethodReport, RidgeChoice, RidgePoint,
     chosen_by, few, ridge_by, short,
 };
-use crate::joints::{JointFit, JointReport, JointSettings, Prior, fit_joints, joint_leverages, sculpts_tell};
+use crate::joints::{
+    JointFit, JointReport, JointSettings, Prior, Validation, fit_joints, joint_leverages, sculpts_tell,
+};
 use crate::mask::{Masks, touching_nothing};
 use crate::psd::remember::{LayerReport, remember};
 use crate::training::{BasePoses, Progress, Training};
@@ -38,8 +41,12 @@ pub struct JointMethod {
     pub sigma: f64,
     /// Inducing rotations per joint, at most.
     pub inducing: usize,
+    /// Share of the arc-cosine kernel.
+    pub arc_cosine: FactorChoice,
+    /// Whether skin sees where down is.
+    pub gravity: GravityChoice,
     /// Composite joints: what two neighbouring joints do together.
-    pub composites: CompositeChoice,
+    pub composites: FactorChoice,
     /// Whether examples may teach both sides of a symmetric rig; with a fixed λ they always do.
     pub mirror: bool,
     /// λ.
@@ -65,7 +72,9 @@ impl Default for JointMethod {
             frame: settings.frame,
             sigma: settings.sigma,
             inducing: settings.inducing,
-            composites: CompositeChoice::Auto,
+            arc_cosine: FactorChoice::Auto,
+            gravity: GravityChoice::Auto,
+            composites: FactorChoice::Auto,
             mirror: true,
             ridge: RidgeChoice::default(),
             untouched: settings.untouched,
@@ -81,6 +90,11 @@ impl Default for JointMethod {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JointModelReport {
     bases: Vec<ValidatedBase>,
+    arc_cosine: f64,
+    arc_cosines: Vec<ValidatedShare>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gravity: Option<Sagging>,
+    gravities: Vec<ValidatedGravity>,
     composites: Vec<ValidatedComposites>,
     composite_joints: Vec<TrainedComposite>,
     s: f64,
@@ -124,6 +138,29 @@ struct ValidatedComposites {
     validated: f64,
 }
 
+/// The error that a share of the arc-cosine kernel leaves on poses left out.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct ValidatedShare {
+    share: f64,
+    /// Rms over vertices and poses, metres.
+    validated: f64,
+}
+
+/// The error that a model leaves on poses left out whose bones see a direction down, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct ValidatedGravity {
+    down: Option<[f64; 3]>,
+    /// Rms over vertices and poses, metres.
+    validated: f64,
+}
+
+/// Down, and the bones that see it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Sagging {
+    down: [f64; 3],
+    bones: Vec<String>,
+}
+
 /// A composite joint: bones of its two joints, and how much the examples moved both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct TrainedComposite {
@@ -148,8 +185,8 @@ pub(super) struct Found {
     pub base: BaseChoice,
     /// The bases compared.
     pub bases: mush::Choice,
-    /// The factors of composite joints compared.
-    pub composites: composites::Choice,
+    /// The forms taken, and what they were compared with.
+    pub forms: Forms,
     pub fitted: JointFit,
 }
 
@@ -173,6 +210,8 @@ impl JointMethod {
             Row::new(FRAME, word, |own| &mut own.frame),
             Row::new(SIGMA.default("1.4"), number, |own| &mut own.sigma),
             Row::new(INDUCING, number, |own| &mut own.inducing),
+            Row::new(ARC_COSINE.field("arc_cosine"), word, |own| &mut own.arc_cosine),
+            Row::new(GRAVITY, word, |own| &mut own.gravity),
             Row::new(COMPOSITES, word, |own| &mut own.composites),
             Row::new(MIRROR.default("on").help(SIDES), switch, |own| &mut own.mirror),
         ];
@@ -191,7 +230,8 @@ impl JointMethod {
         self.base.check_for("joint")?;
         SIGMA.check(self.sigma)?;
         INDUCING.check(self.inducing as f64)?;
-        self.composites.check()?;
+        self.arc_cosine.check(&ARC_COSINE)?;
+        self.composites.check(&COMPOSITES)?;
         UNTOUCHED.check(self.untouched)?;
         self.importance.check()?;
         self.remember.map_or(Ok(()), |strength| REMEMBER.check(strength))?;
@@ -205,13 +245,15 @@ impl JointMethod {
             settings.mirror = settings.mirror.filter(Mirror::has_sides);
         }
         let own_skin = self.keeps_own_skin(input, &settings, progress)?;
-        let (bases, none) = if own_skin { (vec![], None) } else { self.bases(&Seen::of(input)?, &settings, progress)? };
+        let (bases, plain) =
+            if own_skin { (vec![], None) } else { self.bases(&Seen::of(input)?, &settings, progress)? };
         let stated = if own_skin { BaseChoice::Lbs } else { self.base };
         let chosen = bases.first().map_or(stated, |&(base, _)| base);
         let mut base = chosen.of(input)?;
         let positions = base_in_training(&mut base, input)?;
         let training = input.training((&positions).into());
-        let tried = self.composites(&training, none, weights, &mut settings, progress)?;
+        let forms = self.forms((&training, weights), plain, &settings, progress)?;
+        forms.set(&mut settings);
         let mut fitted = fit_joints(&training, weights, &settings, progress)?;
         let strength = remembering::strength(self.remember, input.examples);
         let mut layer = None;
@@ -220,7 +262,7 @@ impl JointMethod {
             layer = Some(remember(&training, &mut fitted.correction, strength, mirror, self.guard, progress)?);
         }
         let bare = touching_nothing(&training);
-        let found = Found { base: chosen, bases, composites: tried, fitted };
+        let found = Found { base: chosen, bases, forms, fitted };
         let mut learnt = self.learnt(base, found, settings, input, input.examples.len())?;
         if !bare.is_empty() {
             learnt.report.warnings.push(FitWarning::NothingSculpted { examples: bare });
@@ -258,41 +300,31 @@ impl JointMethod {
         Ok(!sculpts_tell(&training, input.weights()?, settings, &still)?)
     }
 
-    /// The bases compared, if the choice is left to the examples, and the mean error over vertices that the one taken leaves.
+    /// The bases compared, if the choice is left to the examples, and the error that the one taken leaves.
     pub(super) fn bases(
         &self,
         seen: &Seen<'_>,
         settings: &JointSettings,
         progress: Progress<'_>,
-    ) -> Result<(mush::Choice, Option<f64>), MethodError> {
+    ) -> Result<(mush::Choice, Option<Validation>), MethodError> {
         Ok(match self.base {
             BaseChoice::Auto => {
-                let (bases, mean) = mush::choose(seen, settings, progress)?;
-                (bases, Some(mean))
+                let (bases, plain) = mush::choose(seen, settings, progress)?;
+                (bases, Some(plain))
             }
             _ => (vec![], None),
         })
     }
 
-    /// Sets η, and returns the factors compared if the choice is left to the examples; `none` is the error without composites, where it is
-    /// known.
-    pub(super) fn composites(
+    /// The forms that the examples ask for; `plain` is the error without any, where it is known.
+    pub(super) fn forms(
         &self,
-        training: &Training<'_>,
-        none: Option<f64>,
-        weights: &Influences,
-        settings: &mut JointSettings,
+        training: (&Training<'_>, &Influences),
+        plain: Option<Validation>,
+        settings: &JointSettings,
         progress: Progress<'_>,
-    ) -> Result<composites::Choice, MethodError> {
-        let tried = match self.composites {
-            CompositeChoice::Auto => composites::choose(training, none, weights, settings, progress)?,
-            _ => vec![],
-        };
-        settings.composites = match self.composites {
-            CompositeChoice::Eta(eta) => eta,
-            _ => tried.first().map_or(0.0, |(eta, _)| *eta),
-        };
-        Ok(tried)
+    ) -> Result<Forms, MethodError> {
+        Forms::choose((self.arc_cosine, self.gravity, self.composites), training, plain, settings, progress)
     }
 
     /// The model with its report. Nothing but the rig is read of `input`.
@@ -304,8 +336,8 @@ impl JointMethod {
         input: &FitInput<'_>,
         examples: usize,
     ) -> Result<Learnt, MethodError> {
-        let Found { base: chosen, bases, composites, fitted } = found;
-        let mut report = self.report(&settings, &fitted.report, (chosen, bases), composites, input.rig);
+        let Found { base: chosen, bases, forms, fitted } = found;
+        let mut report = self.report(&settings, &fitted.report, (chosen, bases), forms, input.rig);
         let meets = fitted.correction.layer.is_some();
         if !meets && (report.has_evidence() || fitted.report.prior == Some(Prior::Calm)) {
             report.warnings.extend(few(examples));
@@ -365,23 +397,39 @@ impl JointMethod {
         settings: &JointSettings,
         found: &JointReport,
         (base, bases): (BaseChoice, mush::Choice),
-        composites: composites::Choice,
+        forms: Forms,
         rig: &Rig,
     ) -> FitReport {
         let fixed = self.ridge.fixed().is_some();
-        let stated = (bases.is_empty(), composites.is_empty());
-        let joint = JointModelReport::new(found, bases, composites, rig);
+        let base_stated = bases.is_empty();
+        let by = [forms.arc_cosine.tried.is_empty(), forms.gravity.tried.is_empty(), forms.composites.tried.is_empty()]
+            .map(chosen_by);
+        let joint = JointModelReport::new(found, bases, forms, rig);
         let mut report = FitReport::new("joint", MethodReport::Joint(joint));
         let composites = match settings.composites {
             0.0 => "none".into(),
             eta => format!("{}, of factor {eta}", found.composites.len()),
         };
-        let because = match stated.0 && self.base == BaseChoice::Auto {
+        let because = match base_stated && self.base == BaseChoice::Auto {
             true => " (over which the sculpts were made)",
-            false => chosen_by(stated.0),
+            false => chosen_by(base_stated),
         };
         report.settings.push(("base".into(), format!("{base}{because}")));
-        report.settings.push(("composite joints".into(), format!("{composites}{}", chosen_by(stated.1))));
+        let kernel = match found.kernel.arc_cosine {
+            0.0 => "Gaussian".into(),
+            1.0 => "arc-cosine".into(),
+            share => format!("Gaussian, and arc-cosine to {} %", short(100.0 * share)),
+        };
+        report.settings.push(("kernel".into(), format!("{kernel}{}", by[0])));
+        let gravity = match (settings.gravity, &found.gravity) {
+            (None, _) => "none".into(),
+            (Some(_), None) => "none: no bone tilted".into(),
+            (Some(down), Some(seen)) => {
+                format!("down is {}, seen by {} bones", GravityChoice::Down(down.to_array()), seen.bones.len())
+            }
+        };
+        report.settings.push(("gravity".into(), format!("{gravity}{}", by[1])));
+        report.settings.push(("composite joints".into(), format!("{composites}{}", by[2])));
         report.settings.extend([
             ("frame".into(), format!("{:?}", settings.frame).to_lowercase()),
             ("sigma".into(), settings.sigma.to_string()),
@@ -486,7 +534,7 @@ impl JointModelReport {
         self.composites.iter().map(|c| (c.eta, c.validated))
     }
 
-    fn new(report: &JointReport, bases: mush::Choice, composites: composites::Choice, rig: &Rig) -> Self {
+    fn new(report: &JointReport, bases: mush::Choice, forms: Forms, rig: &Rig) -> Self {
         let name = |bone| rig.skeleton().names()[bone].clone();
         let sweep = |points: &[(f64, f64)]| {
             points.iter().map(|&(s, validated_rms)| Validated { s, validated_rms }).collect::<Vec<_>>()
@@ -506,9 +554,27 @@ impl JointModelReport {
             gate: composite.gate,
             inducing: composite.inducing,
         });
+        let Forms { arc_cosine, gravity, composites } = forms;
         Self {
             bases: compared.collect(),
-            composites: composites.into_iter().map(|(eta, validated)| ValidatedComposites { eta, validated }).collect(),
+            arc_cosine: report.kernel.arc_cosine,
+            arc_cosines: arc_cosine
+                .tried
+                .into_iter()
+                .map(|(share, validated)| ValidatedShare { share, validated })
+                .collect(),
+            gravity: report.gravity.as_ref().map(|gravity| Sagging {
+                down: gravity.down.to_array(),
+                bones: gravity.bones.iter().map(|sagging| name(sagging.bone)).collect(),
+            }),
+            gravities: gravity
+                .tried
+                .into_iter()
+                .map(|(down, validated)| ValidatedGravity { down, validated })
+                .collect(),
+            composites: (composites.tried.into_iter())
+                .map(|(eta, validated)| ValidatedComposites { eta, validated })
+                .collect(),
             composite_joints: composite_joints.collect(),
             s: report.lambda,
             sweep: sweep(&report.sweep),

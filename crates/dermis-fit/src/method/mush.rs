@@ -225,12 +225,12 @@ pub(super) fn for_choice(settings: &JointSettings) -> JointSettings {
 /// next smaller number, by the error that the joint model leaves on examples left out.
 /// Bare errors alone choose wrongly: a simulation may ask for more steps than serve a correction.
 ///
-/// Returns them with the mean over vertices of their rms that the base taken leaves.
+/// Returns them with the error that the base taken leaves.
 pub(super) fn choose(
     seen: &Seen<'_>,
     settings: &JointSettings,
     progress: Progress<'_>,
-) -> Result<(Choice, f64), MethodError> {
+) -> Result<(Choice, Validation), MethodError> {
     let settings = for_choice(settings);
     let rest = &seen.mesh.positions;
     let included = seen.training.included();
@@ -261,6 +261,6 @@ pub(super) fn choose(
     if choice[1].1.rms <= (1.0 - LEAST_GAIN) * choice[0].1.rms {
         choice.swap(0, 1);
     }
-    let mean = choice[0].1.mean;
-    Ok((choice.into_iter().map(|(base, error)| (base, error.rms)).collect(), mean))
+    let taken = choice[0].1;
+    Ok((choice.into_iter().map(|(base, error)| (base, error.rms)).collect(), taken))
 }

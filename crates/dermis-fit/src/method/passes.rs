@@ -5,6 +5,7 @@
 //! [`Method::fit`] fits, to rounding.
 
 use super::base::BaseChoice;
+use super::forms::Forms;
 use super::joint::Found;
 use super::mush::{self, Seen};
 use super::share::{FormOfShare, Share, SolvedShare};
@@ -48,7 +49,7 @@ struct Blocks {
     base: Base,
     chosen: BaseChoice,
     bases: mush::Choice,
-    composites: super::composites::Choice,
+    forms: Forms,
     fit: BlockFit,
     /// The vertices of the share in the order in which they are solved.
     order: Vec<usize>,
@@ -90,8 +91,8 @@ impl<'a> Passes<'a> {
     /// [`MethodError::Changed`] before the last pass has ended.
     pub fn into_share(self) -> Result<SolvedShare, MethodError> {
         let Pass::Done(blocks) = self.pass else { return Err(MethodError::Changed) };
-        let Blocks { settings, chosen, bases, composites, fit, .. } = *blocks;
-        let form = FormOfShare { base: chosen, bases, composites, eta: settings.composites, joints: fit.form() };
+        let Blocks { chosen, bases, forms, fit, .. } = *blocks;
+        let form = FormOfShare { base: chosen, bases, forms, joints: fit.form() };
         let poses = self.examples.into_iter().map(|example| (example.transforms, example.importance)).collect();
         Ok(SolvedShare { form, is_clip: self.is_clip, poses, vertices: fit.solved() })
     }
@@ -132,14 +133,15 @@ impl<'a> Passes<'a> {
                 local: None,
             })
             .collect();
-        let FormOfShare { base: chosen, bases, composites, eta, joints } = form;
-        let settings = JointSettings { composites: eta, ..made.method.settings(made.rig, made.weights, is_clip) };
+        let FormOfShare { base: chosen, bases, forms, joints } = form;
+        let mut settings = made.method.settings(made.rig, made.weights, is_clip);
+        forms.set(&mut settings);
         let nothing = ExampleSet::default();
         let base = chosen.of(&FitInput::new(made.rig, &nothing))?;
         let training = training(made.rig, &made.examples);
         let fit = BlockFit::of_solved(joints, vertices, &training, made.weights, &settings)?;
         let fit = fit.ok_or_else(|| unfit("together they are not every vertex once"))?;
-        let blocks = Blocks { settings, base, chosen, bases, composites, fit, order: vec![], size: 0, block: 0..0 };
+        let blocks = Blocks { settings, base, chosen, bases, forms, fit, order: vec![], size: 0, block: 0..0 };
         made.pass = Pass::Done(Box::new(blocks));
         Ok(made)
     }
@@ -222,9 +224,9 @@ impl<'a> Passes<'a> {
     pub fn finish(self) -> Result<(Learnt, Vec<BoneTransforms>), MethodError> {
         let Self { rig, method, weights, examples, .. } = self;
         let Pass::Done(blocks) = self.pass else { return Err(MethodError::Changed) };
-        let Blocks { settings, base, chosen, bases, composites, fit, .. } = *blocks;
+        let Blocks { settings, base, chosen, bases, forms, fit, .. } = *blocks;
         let fitted = fit.finish(&training(rig, &examples), weights, &settings)?;
-        let found = Found { base: chosen, bases, composites, fitted };
+        let found = Found { base: chosen, bases, forms, fitted };
         let nothing = ExampleSet::default();
         let learnt = method.learnt(base, found, settings, &FitInput::new(rig, &nothing), examples.len())?;
         let poses = learnt.training_poses(examples.iter().map(|example| &example.transforms));
@@ -256,7 +258,7 @@ impl<'a> Passes<'a> {
         let (method, weights, rest) = (self.method, self.weights, &self.rig.mesh().positions);
         let seen =
             Seen { mesh: self.rig.mesh(), weights, training: training(self.rig, &self.examples), some: Some(sample) };
-        let (bases, none) = method.bases(&seen, &settings, progress)?;
+        let (bases, plain) = method.bases(&seen, &settings, progress)?;
         let chosen = mush::stated(bases.first().map_or(method.base, |&(base, _)| base), &seen)?;
         let nothing = ExampleSet::default();
         let mut base = chosen.of(&FitInput::new(self.rig, &nothing))?;
@@ -266,13 +268,14 @@ impl<'a> Passes<'a> {
             residuals.push(|v| sample.at(s, v) - skin[v]);
         }
         let training = Training { base: residuals.residuals(), ..training(self.rig, &self.examples) };
-        let composites = method.composites(&training, none, weights, &mut settings, progress)?;
+        let forms = method.forms((&training, weights), plain, &settings, progress)?;
+        forms.set(&mut settings);
         let fit = BlockFit::choose(&training, weights, &settings, progress)?;
         let mut order = fit.order(&training, weights, &settings)?;
         order = order[self.share.of(order.len())].to_vec();
         let per_vertex = size_of::<DVec3>() * self.examples.len() * if settings.mirror.is_some() { 2 } else { 1 };
         let size = (self.block_bytes / per_vertex).max(LEAST_BLOCK);
-        let blocks = Blocks { settings, base, chosen, bases, composites, fit, order, size, block: 0..0 };
+        let blocks = Blocks { settings, base, chosen, bases, forms, fit, order, size, block: 0..0 };
         Ok(self.block(Box::new(blocks)))
     }
 

@@ -69,7 +69,7 @@ impl Remembering<'_> {
         let training = FitInput { examples: &shown, ..*input }.training((&smooth).into());
         let settings = JointSettings::new(false);
         let weld = Weld::along(input.rig.skeleton(), &vec![false; input.rig.skeleton().len()]);
-        let mut layer = Joints::empty(training.length, settings.sigma, settings.frame, vec![], weld);
+        let mut layer = Joints::empty(training.length, settings.kernel(), settings.frame, vec![], weld);
         let vertices = training.rest.len();
         layer.weights = weights.clone();
         (layer.terms, layer.coefficients) = (Rows::by_row(vertices, vec![]), Rows::by_row(vertices, vec![]));

@@ -5,7 +5,8 @@
 //! own. Merged, they are the fit that one machine makes, to the bit.
 
 use super::base::BaseChoice;
-use super::{composites, mush};
+use super::forms::Forms;
+use super::mush;
 use crate::joints::{JointForm, SolvedVertex};
 use dermis_rig::BoneTransforms;
 use serde::{Deserialize, Serialize};
@@ -86,8 +87,7 @@ pub struct SolvedShare {
 pub struct FormOfShare {
     pub(super) base: BaseChoice,
     pub(super) bases: mush::Choice,
-    pub(super) composites: composites::Choice,
-    pub(super) eta: f64,
+    pub(super) forms: Forms,
     pub(super) joints: JointForm,
 }
 

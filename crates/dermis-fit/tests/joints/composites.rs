@@ -2,7 +2,7 @@
 
 use super::*;
 use dermis_fit::joints::composite::composite_pairs;
-use dermis_fit::method::{CompositeChoice, FitInput, JointMethod, Learnt, Method, MethodReport};
+use dermis_fit::method::{FactorChoice, FitInput, JointMethod, Learnt, Method, MethodReport};
 use dermis_rig::ExampleSet;
 use dermis_testkit::arm::UPPER;
 
@@ -111,7 +111,7 @@ fn rms(mut learnt: Learnt, unseen: &[Example]) -> f64 {
 #[test]
 fn cross_validation_takes_composites_where_joints_interact_and_only_there() {
     let arm = Arm::new(9, 6);
-    let learn = |composites: CompositeChoice, together: bool| {
+    let learn = |composites: FactorChoice, together: bool| {
         let training =
             ExampleSet::new(String::new(), swelling(&arm, &ArmPose::some(80, 32), together), &arm.rig).unwrap();
         let method = Method::Joint(JointMethod { composites, ..JointMethod::default() });
@@ -124,22 +124,22 @@ fn cross_validation_takes_composites_where_joints_interact_and_only_there() {
         tried[0].0
     };
     let unseen = swelling(&arm, &ArmPose::some(20, 33), true);
-    let with = learn(CompositeChoice::Auto, true);
+    let with = learn(FactorChoice::Auto, true);
     assert!(taken(&with) > 0.0);
-    let without = learn(CompositeChoice::Off, true);
+    let without = learn(FactorChoice::Off, true);
     let (with, without) = (rms(with, &unseen), rms(without, &unseen));
     assert!(with < 0.8 * without, "{with} of {without}");
-    assert_eq!(taken(&learn(CompositeChoice::Auto, false)), 0.0);
+    assert_eq!(taken(&learn(FactorChoice::Auto, false)), 0.0);
 }
 
 #[test]
 fn the_factor_has_a_text_and_bounds() {
     for text in ["auto", "off", "1.5"] {
-        assert_eq!(CompositeChoice::try_from(text.to_owned()).unwrap().to_string(), text);
+        assert_eq!(FactorChoice::try_from(text.to_owned()).unwrap().to_string(), text);
     }
-    assert!(CompositeChoice::try_from("many".to_owned()).is_err());
+    assert!(FactorChoice::try_from("many".to_owned()).is_err());
     for eta in [0.0, -1.0, f64::NAN, 1e9] {
-        let method = Method::Joint(JointMethod { composites: CompositeChoice::Eta(eta), ..JointMethod::default() });
+        let method = Method::Joint(JointMethod { composites: FactorChoice::Factor(eta), ..JointMethod::default() });
         assert!(method.check().unwrap_err().to_string().contains("composites"), "{eta}");
     }
 }

@@ -7,7 +7,8 @@ mod masks;
 mod promises;
 
 use bench::{Bench, exercise_with_an_agreeing_hand, skinned};
-use dermis_deform::joints::{CorrectionFrame, JointPose, Joints, kernel};
+use dermis_deform::JointKernel;
+use dermis_deform::joints::{CorrectionFrame, JointPose, Joints};
 use dermis_deform::lbs;
 use dermis_fit::joints::{JointTree, joint_leverages};
 use dermis_fit::{Cancelled, FitError, Folds, JointFit, JointSettings, fit_joints, silent};
@@ -319,13 +320,19 @@ fn the_kernel_vanishes_at_the_bind_pose_is_bounded_and_becomes_linear() {
     let mut random = Random::new(92);
     for _ in 0..50 {
         let [x, y]: [[f64; 12]; 2] = [0, 1].map(|_| [0; 12].map(|_| 0.4 * random.normal()));
-        assert_eq!((kernel(&x, &[0.0; 12], 2.0), kernel(&[0.0; 12], &y, 2.0)), (0.0, 0.0));
-        assert!((kernel(&x, &y, 2.0) - kernel(&y, &x, 2.0)).abs() < 1e-15);
+        assert_eq!(
+            (JointKernel::gaussian(2.0).at(&x, &[0.0; 12]), JointKernel::gaussian(2.0).at(&[0.0; 12], &y)),
+            (0.0, 0.0)
+        );
+        assert!((JointKernel::gaussian(2.0).at(&x, &y) - JointKernel::gaussian(2.0).at(&y, &x)).abs() < 1e-15);
         let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
         // |z|² is at most k(φ, φ) = σ² (1 − g(φ, 0)).
         let own = 4.0 * (1.0 - (-dot(&x, &x) / 4.0).exp());
-        assert!((kernel(&x, &x, 2.0) - own).abs() < 1e-14 && kernel(&x, &y, 2.0).abs() < 4.0);
-        assert!((kernel(&x, &y, 1e4) - dot(&x, &y)).abs() < 1e-6);
+        assert!(
+            (JointKernel::gaussian(2.0).at(&x, &x) - own).abs() < 1e-14
+                && JointKernel::gaussian(2.0).at(&x, &y).abs() < 4.0
+        );
+        assert!((JointKernel::gaussian(1e4).at(&x, &y) - dot(&x, &y)).abs() < 1e-6);
     }
 }
 

@@ -1,6 +1,9 @@
 //! Formats that are text, and what a deformer program says.
 
-use dermis_deform::tables::{DrivenHelper, DrivingJoint, HelperTable, JointTable, NamedBone, TableBone, TableJoint};
+use dermis_deform::JointKernel;
+use dermis_deform::tables::{
+    DrivenHelper, DrivingJoint, HelperTable, JointTable, NamedBone, TableBone, TableGravity, TableJoint,
+};
 use dermis_io::deformer_protocol::{frame, greeting, skin_length};
 use dermis_io::driver_table::{self, Table};
 use dermis_io::to_bytes;
@@ -65,12 +68,13 @@ pub fn tables() -> Vec<Vec<u8>> {
     let joints = JointTable {
         mesh: "arm".into(),
         length: 0.8,
-        sigma: 1.4,
+        kernel: JointKernel { sigma: 1.4, arc_cosine: 0.5 },
+        gravity: Some(TableGravity { down: [0.0, -1.0, 0.0], bones: vec![(TableBone::new(1), Some(0.7))] }),
         bones: IndexVec::new(vec![bone("upper arm"), bone("forearm")]),
         joints: vec![joint.clone(), TableJoint { limit: None, ..joint }],
         shapes: vec!["bulge".into(), "fold".into()],
         sculpts: None,
-        matrix: vec![vec![0.5, 0.25, -0.5, 1.0]; 2],
+        matrix: vec![vec![0.5, 0.25, -0.5, 1.0, 0.1, 0.2, 0.3]; 2],
         offset: vec![0.1, -0.1],
         clamp: [-1.0, 1.5],
     };

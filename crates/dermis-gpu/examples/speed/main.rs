@@ -10,7 +10,7 @@ mod timer;
 use dermis_deform::enveloping::{Enveloping, EnvelopingForm, Pair};
 use dermis_deform::joints::{CorrectionFrame, Joint, Joints, SharedTerm, joint_feature};
 use dermis_deform::pose_space::{self, Carrier, CompiledShapes, Coordinates, Kernel};
-use dermis_deform::{AnimationSpace, Base, Correction, Deformer, DualQuaternions};
+use dermis_deform::{AnimationSpace, Base, Correction, Deformer, DualQuaternions, JointKernel};
 use dermis_gpu::{Evaluator, Gpu, Normals, Prefer};
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Rows, Skeleton};
@@ -209,16 +209,16 @@ impl Character {
     }
 
     fn joints(&self) -> Joints {
-        let mut random = Random::new(3);
+        let (mut random, kernel) = (Random::new(3), JointKernel::gaussian(1.4));
         let mut joints = Vec::new();
         for b in 1..BONES {
             let (from, to) = (BoneIndex::new(b - 1), BoneIndex::new(b));
             let centre = Some(self.skeleton.bind()[to].translation);
             let seen = (0..8).map(|_| tree::wild(&self.skeleton, &mut random, 1.5));
             let inducing = seen.map(|pose| joint_feature(pose.as_slice(), (from, to), centre, 1.0)).collect();
-            joints.push(Joint::new((from, to), centre, 2.0, inducing, 1.4).expect("random rotations are apart"));
+            joints.push(Joint::new((from, to), centre, 2.0, inducing, kernel).expect("random rotations are apart"));
         }
-        let mut made = Joints::empty(1.0, 1.4, CorrectionFrame::Blend, joints, Default::default());
+        let mut made = Joints::empty(1.0, kernel, CorrectionFrame::Blend, joints, Default::default());
         made.weights = self.weights.clone();
         let first = |near: usize| near.saturating_sub(3).min(BONES - 6);
         made.terms = self.each(|near| (first(near) as u32..).take(4).collect());

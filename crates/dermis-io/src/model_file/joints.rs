@@ -4,8 +4,10 @@ use super::pose_space::{StoredPoseSpace, read_layer, write_layer};
 use super::{Reader, StoredCorrection, Tensors, damaged, positive, read_coefficients, write_coefficients};
 use crate::contents::ReadError;
 use dermis_deform::baked::{BakedJoints, BakedSharedTerm, FreePart, padded};
+use dermis_deform::gravity::SaggingBone;
 use dermis_deform::guard::{Link, Weld};
 use dermis_deform::joints::{CorrectionFrame, Joint, Joints};
+use dermis_deform::{Gravity, JointKernel};
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::{BoneIndex, Rig};
 use serde::{Deserialize, Serialize};
@@ -15,7 +17,13 @@ use std::borrow::Cow;
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredJoints {
     sigma: f64,
+    /// The share of the arc-cosine kernel. Files before version 12 have none.
+    #[serde(default)]
+    arc_cosine: f64,
     frame: String,
+    /// Down, if bones see it. Files before version 12 have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    down: Option<[f64; 3]>,
     /// The sculpts that the model remembers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     layer: Option<StoredPoseSpace>,
@@ -36,6 +44,11 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedJoints, rig: &Rig) -> S
     t.u32("joints.inducing_counts", &[joints.len()], joints.iter().map(|j| j.inducing.len() as u32));
     let inducing = || joints.iter().flat_map(|j| &j.inducing);
     t.f64("joints.inducing", &[inducing().count(), 12], inducing().flatten().copied());
+    let sagging = || c.model.gravity.iter().flat_map(|gravity| &gravity.bones);
+    if c.model.gravity.is_some() {
+        t.u32("gravity.bones", &[sagging().count()], sagging().map(|s| s.bone.get() as u32));
+        t.f64("gravity.limits", &[sagging().count()], sagging().map(|s| s.limit));
+    }
     let links = &c.model.weld.links;
     let link = |l: &Link| [l.from.get() as u32, l.to.get() as u32, u32::from(l.frozen)];
     t.u32("joints.links", &[links.len(), 3], links.iter().flat_map(link));
@@ -50,7 +63,25 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedJoints, rig: &Rig) -> S
     t.f32("correction.radii", &[c.radii.len()], c.radii.iter().copied());
     let frame = FRAMES.iter().find(|(_, frame)| *frame == c.model.frame).map_or("", |(name, _)| name);
     let layer = c.model.layer.as_ref().map(|shapes| write_layer(t, shapes, &c.layer, rig));
-    StoredJoints { sigma: c.model.sigma, frame: frame.into(), layer }
+    let JointKernel { sigma, arc_cosine } = c.model.kernel;
+    let down = c.model.gravity.as_ref().map(|gravity| gravity.down.to_array());
+    StoredJoints { sigma, arc_cosine, frame: frame.into(), down, layer }
+}
+
+/// The bones that see down.
+fn read_gravity(r: &Reader<'_>, down: [f64; 3], bones: usize) -> Result<Gravity, ReadError> {
+    let down = DVec3::from_array(down);
+    if !((down.length() - 1.0).abs() < 1e-6) {
+        return Err(damaged("the direction of gravity is not of length one"));
+    }
+    let named = r.indices("gravity.bones", 1, bones)?;
+    let limits = r.f64("gravity.limits", 1)?;
+    r.count("gravity.limits", limits.len(), named.len())?;
+    if limits.iter().any(|limit| limit.is_nan() || *limit < 0.0) {
+        return Err(damaged("array \"gravity.limits\" holds a negative length"));
+    }
+    let bone = |(bone, limit): (u32, f64)| SaggingBone { bone: BoneIndex::new(bone as usize), limit };
+    Ok(Gravity { down, bones: named.into_iter().zip(limits).map(bone).collect() })
 }
 
 /// A correction from its arrays.
@@ -63,8 +94,11 @@ pub(super) fn read(
     let (vertices, bones) = (rig.mesh().positions.len(), rig.skeleton().len());
     let weights = rig.weights().ok_or_else(|| damaged("a joint model needs skinning weights"))?;
     let length = stored.length.filter(|l| positive(*l)).ok_or_else(|| damaged("the correction has no length"))?;
-    if !positive(joints.sigma) {
-        return Err(damaged("the width of the kernel is not positive"));
+    let kernel = JointKernel { sigma: joints.sigma, arc_cosine: joints.arc_cosine };
+    if !positive(kernel.sigma) || !(0.0..=1.0).contains(&kernel.arc_cosine) {
+        return Err(damaged(
+            "the width of the kernel is not positive, or its share of the arc-cosine kernel is not within one",
+        ));
     }
     let frame = FRAMES.iter().find(|(name, _)| *name == joints.frame).map(|(_, frame)| *frame);
     let frame = frame
@@ -101,7 +135,7 @@ pub(super) fn read(
         taken += of_joint.len();
         let pair = (bone(pairs[2 * joint]), bone(pairs[2 * joint + 1]));
         let centre = (composite[joint] == 0).then_some(centres[joint]);
-        let made = Joint::new(pair, centre, limits[joint], of_joint, joints.sigma)
+        let made = Joint::new(pair, centre, limits[joint], of_joint, kernel)
             .filter(|j| centre.is_none_or(DVec3::is_finite) && j.limit >= 0.0 && !j.inducing.is_empty());
         all.push(made.ok_or_else(|| damaged(format!("joint {joint} cannot be evaluated")))?);
     }
@@ -111,19 +145,20 @@ pub(super) fn read(
     }
     let link = |l: &[u32]| Link { from: bone(l[0]), to: bone(l[1]), frozen: l[2] != 0 };
     let weld = Weld { links: links.chunks_exact(3).map(link).collect() };
-    let model = Joints::empty(length, joints.sigma, frame, all, weld);
+    let mut model = Joints::empty(length, kernel, frame, all, weld);
+    model.gravity = joints.down.map(|down| read_gravity(r, down, bones)).transpose()?;
+    let numbers: Vec<usize> = model.numbers().collect();
     let mut made = BakedJoints::empty(model, weights);
     if let Some(stored) = &joints.layer {
         let (shapes, layer) = read_layer(r, rig, stored)?;
         (made.model.layer, made.layer) = (Some(shapes), layer);
     }
-    let terms = r.rows("correction.offsets", vertices, r.indices("correction.terms", 1, count)?)?;
+    let terms = r.rows("correction.offsets", vertices, r.indices("correction.terms", 1, numbers.len())?)?;
     let coefficients = read_coefficients(r, 1, vertices)?;
-    let counts = || counts.iter().map(|&count| count as usize);
-    let padded: Vec<usize> = counts().map(padded).collect();
+    let padded: Vec<usize> = numbers.iter().map(|&count| padded(count)).collect();
     let needed = terms.entries().iter().map(|&joint| 3 * padded[joint as usize]).sum();
     r.count("correction.coefficients", coefficients.len(), needed)?;
-    made.free = FreePart::new(counts(), terms, &coefficients).map_err(|error| damaged(error.to_string()))?;
+    made.free = FreePart::new(numbers.into_iter(), terms, &coefficients).map_err(|error| damaged(error.to_string()))?;
     let named = r.indices("shared.bones", 1, bones)?;
     let numbers = r.f32("shared.coefficients", 5)?;
     r.count("shared.coefficients", numbers.len() / 5, named.len())?;

@@ -1,5 +1,6 @@
 //! Small models of every kind, made up: three bones along x, a box around them.
 
+use dermis_deform::JointKernel;
 use dermis_deform::baked::{BakedCorrection, BakedLayer, CoefficientPrecision};
 use dermis_deform::base::AnimationSpace;
 use dermis_deform::enveloping::{Enveloping, Pair};
@@ -348,7 +349,7 @@ pub fn joint_model(base: &str, frame: CorrectionFrame, guard: Guard) -> ModelFil
     let weighted = made.rig().clone().with_weights(Some(weights.clone())).unwrap();
     made.model = made.model.with_rig(weighted).unwrap();
     let guarded = guard != Guard::Off;
-    let (length, sigma) = (0.8, 1.4);
+    let (length, kernel) = (0.8, JointKernel::gaussian(1.4));
     let joint = |b: usize| {
         let composite = b == 2 && frame == CorrectionFrame::Blend;
         let centre = (!composite).then_some(DVec3::X * 0.25 * b as f64 / length);
@@ -359,7 +360,7 @@ pub fn joint_model(base: &str, frame: CorrectionFrame, guard: Guard) -> ModelFil
         };
         let inducing = (0..1 + 2 * b).map(turned).collect();
         let limit = if guarded { 0.3 + b as f64 } else { f64::INFINITY };
-        joints::Joint::new((bone(b - 1), bone(b)), centre, limit, inducing, sigma).unwrap()
+        joints::Joint::new((bone(b - 1), bone(b)), centre, limit, inducing, kernel).unwrap()
     };
     let joints: Vec<_> = (1..3).map(joint).collect();
     let (mut terms, mut coefficients, mut shared) = (Rows::default(), Rows::default(), Rows::default());
@@ -376,7 +377,8 @@ pub fn joint_model(base: &str, frame: CorrectionFrame, guard: Guard) -> ModelFil
     }
     let correction = Joints {
         length,
-        sigma,
+        kernel,
+        gravity: None,
         frame,
         joints,
         weld: Weld::along(made.rig().skeleton(), &[false, false, guarded]),

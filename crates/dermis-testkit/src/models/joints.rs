@@ -2,13 +2,16 @@
 
 use super::{FEW, length, limit, radii, weld};
 use crate::{Random, Tree, tree};
+use dermis_deform::gravity::SaggingBone;
 use dermis_deform::joints::{CorrectionFrame, Joint, Joints, SharedTerm, joint_feature};
+use dermis_deform::{Gravity, JointKernel};
 use dermis_rig::BoneIndex;
 
-/// A joint model: joints of one to eight inducing rotations, composites among them, a shared part, and with the guard a welded
-/// joint, limits of both parts and balls.
+/// A joint model: joints of one to eight inducing rotations, composites among them, of every kernel, a shared part, in half of the
+/// models bones that see down, and with the guard a welded joint, limits of all parts and balls.
 pub fn joints(tree: &Tree, frame: CorrectionFrame, guarded: bool, random: &mut Random) -> Joints {
-    let (skeleton, length, sigma) = (tree.rig.skeleton(), length(tree), 1.4);
+    let (skeleton, length) = (tree.rig.skeleton(), length(tree));
+    let kernel = JointKernel { sigma: 1.4, arc_cosine: [0.0, 0.5, 1.0][random.below(3)] };
     let mut joints = Vec::new();
     let parent = |bone: BoneIndex| skeleton.parents()[bone];
     let single = skeleton.bones().filter_map(|bone| Some((parent(bone)?, bone, true)));
@@ -21,18 +24,24 @@ pub fn joints(tree: &Tree, frame: CorrectionFrame, guarded: bool, random: &mut R
         });
         let inducing = inducing.collect();
         let limit = limit(guarded, random);
-        joints.push(Joint::new((parent, bone), centre, limit, inducing, sigma).expect("random rotations are apart"));
+        joints.push(Joint::new((parent, bone), centre, limit, inducing, kernel).expect("random rotations are apart"));
     }
-    let mut made = Joints::empty(length, sigma, frame, joints, weld(tree, guarded));
+    let mut made = Joints::empty(length, kernel, frame, joints, weld(tree, guarded));
+    if random.below(2) == 0 {
+        let sagging = |bone| SaggingBone { bone, limit: limit(guarded, random) };
+        let bones = skeleton.bones().step_by(2).map(sagging).collect();
+        made.gravity = Some(Gravity { down: random.direction(), bones });
+    }
+    let numbers: Vec<usize> = made.numbers().collect();
     made.weights = tree.weights().clone();
     for row in tree.weights().rows() {
         // A vertex without influences has no frame, and no fit gives it a correction.
         let (mut terms, mut coefficients, mut shared) = (Vec::new(), Vec::new(), Vec::new());
         let share = usize::from(!row.is_empty());
         for _ in 0..random.below(4) * share {
-            let joint = random.below(made.joints.len());
+            let joint = random.below(numbers.len());
             terms.push(joint as u32);
-            let count = 3 * made.joints[joint].inducing.len();
+            let count = 3 * numbers[joint];
             coefficients.extend((0..count).map(|_| 0.02 * random.normal()));
         }
         for _ in 0..random.below(5) * share {

@@ -167,7 +167,7 @@ impl BakedJoints {
             out.back.extend(out.pose.turns.iter().map(|turn| Columns::of(&DAffine3::from_mat3(*turn))));
             out.back.push(Columns::of(&DAffine3::IDENTITY));
         }
-        (out.pose.limited, self.model.joints.len())
+        (out.pose.limited, self.model.numbers().count())
     }
 
     pub(in crate::baked) fn bytes(&self) -> usize {

@@ -24,7 +24,7 @@ pub struct Files {
 
 /// The files that the program carries, unpacked once. They are empty, which no reader takes, if the program is damaged.
 ///
-/// They lie in it as `tools/make_body.py` packs them, lengths first: half of what the compression of bundles leaves.
+/// They lie in it as `tools/make_body.py` packs them, a third of what the compression of bundles leaves.
 pub static FILES: LazyLock<Files> = LazyLock::new(|| {
     const PACKED: &[u8] = include_bytes!("../../../../../assets/body/body.lzma");
     // Above the dictionary.
@@ -36,13 +36,38 @@ pub static FILES: LazyLock<Files> = LazyLock::new(|| {
     };
     let unpacked = || {
         let mut reader = LzmaReader::new_mem_limit(PACKED, KILOBYTES, None)?;
-        let mut lengths = [[0; 8]; 3];
-        lengths.iter_mut().try_for_each(|length| reader.read_exact(length))?;
-        let [exercise, walk, glb] = lengths.map(|length| part(&mut reader, length));
-        Ok::<_, std::io::Error>(Files { exercise: exercise?, walk: walk?, glb: glb? })
+        let mut numbers = [[0; 8]; 9];
+        numbers.iter_mut().try_for_each(|number| reader.read_exact(number))?;
+        let [exercise, walk, glb] = [numbers[0], numbers[1], numbers[2]].map(|length| part(&mut reader, length));
+        let (mut exercise, mut walk) = (exercise?, walk?);
+        for (file, at) in [&mut exercise, &mut walk].into_iter().zip([3, 6]) {
+            let [start, poses, vertices] = [0, 1, 2].map(|i| u64::from_le_bytes(numbers[at + i]) as usize);
+            undifference(&mut file[start..][..12 * poses * vertices], vertices);
+        }
+        Ok::<_, std::io::Error>(Files { exercise, walk, glb: glb? })
     };
     unpacked().unwrap_or(Files { exercise: vec![], walk: vec![], glb: vec![] })
 });
+
+/// Positions from the bytes that stand for them: in each pose, axis by axis, the difference to the vertex before in units of 2⁻¹⁴ m, its
+/// sign in the lowest bit; of all differences the lowest bytes, then the next ones.
+fn undifference(bytes: &mut [u8], vertices: usize) {
+    let count = bytes.len() / 4;
+    let code = |i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|plane| bytes[plane * count + i]));
+    let mut positions = vec![0.0f32; count];
+    for (row, first) in (0..count).step_by(vertices).enumerate() {
+        let (pose, axis) = (row / 3, row % 3);
+        let mut whole = 0i32;
+        for v in 0..vertices {
+            let code = code(first + v);
+            whole += (code >> 1) as i32 ^ -((code & 1) as i32);
+            positions[3 * (pose * vertices + v) + axis] = whole as f32 / 16384.0;
+        }
+    }
+    for (bytes, position) in bytes.chunks_exact_mut(4).zip(positions) {
+        bytes.copy_from_slice(&position.to_le_bytes());
+    }
+}
 
 /// The bundled body: rig, training examples, held-out examples, and what was read.
 ///
