@@ -19,6 +19,9 @@ pub struct ExerciseArgs {
     /// How many poses, the rest pose included
     #[arg(long, value_name = "N", default_value_t = ExerciseSettings::default().poses as u32, value_parser = clap::value_parser!(u32).range(2..=MOST_POSES as i64))]
     count: u32,
+    /// Further poses in which the whole character is tilted, for skin that sags: they show where down is
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=MOST_POSES as i64))]
+    tilt: u32,
     /// Frames between a pose and the next, for a simulation to run through; the motion then comes back to rest
     #[arg(long, value_name = "N", default_value_t = 0)]
     in_betweens: u32,
@@ -48,6 +51,7 @@ pub fn run(args: &ExerciseArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         rig: args.rig.clone().into(),
         limits: args.limits.clone().map(Input::from),
         poses: args.count,
+        tilt: args.tilt,
         in_betweens: args.in_betweens,
         rate: args.rate,
         apart: args.apart,
@@ -85,8 +89,10 @@ pub fn show(outcome: &ExerciseOutcome, ui: &Ui, json: bool) -> ExitCode {
         (Kind::Between, "half way"),
         (Kind::Pair, "of pairs"),
         (Kind::Spread, "spread over all joints"),
+        (Kind::Tilted, "tilted against down"),
     ];
-    let said: Vec<String> = kinds.iter().map(|(kind, word)| format!("{} {word}", outcome.poses(*kind))).collect();
+    let there = kinds.iter().filter(|(kind, _)| *kind != Kind::Tilted || outcome.poses(*kind) > 0);
+    let said: Vec<String> = there.map(|(kind, word)| format!("{} {word}", outcome.poses(*kind))).collect();
     ui.print(&format!("{} poses: rest, {}", made.poses.len(), said.join(", ")));
     if made.left_out > 0 {
         ui.print(&format!("{} ends of ranges are shown by no pose: raise --poses", made.left_out));

@@ -26,7 +26,7 @@ pub use take::{load_camera_tracks, load_take};
 
 use crate::error::FileError;
 use dermis_io::npz::BundleShapes;
-use dermis_io::{Clip, Contents, Format, Matching, ReadError, Record, Space, UpAxis, match_vertices};
+use dermis_io::{Clip, Contents, Flaw, Format, Matching, ReadError, Record, Space, UpAxis, match_vertices};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Example, ExampleSet, LocalSculpt, Mesh, Motion, Rig, WorldPose};
 use std::mem::take;
@@ -155,7 +155,9 @@ pub fn rig_of(contents: &Contents, path: &Path) -> Result<Rig, FileError> {
     let name = path.file_stem().map_or_else(|| "rig".into(), |n| n.to_string_lossy().into_owned());
     let rig = Rig::new(mesh, skeleton, contents.weights.clone());
     let rig = rig.and_then(|rig| rig.with_influence_maps(contents.influence_maps.clone()));
-    Ok(rig.map_err(|e| FileError::lacks(path, e.to_string(), ""))?.named(name))
+    let rig = rig.map_err(|e| FileError::lacks(path, e.to_string(), ""))?.named(name);
+    let assumed = contents.warnings.iter().any(|warning| warning.flaw == Flaw::UnknownSpace);
+    Ok(if assumed { rig.without_up() } else { rig })
 }
 
 /// Bones in the order of the rig, found by name, and the motion's own names in the file's order.

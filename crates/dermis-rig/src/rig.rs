@@ -10,6 +10,7 @@ pub struct Rig {
     skeleton: Skeleton,
     weights: Option<Influences>,
     influence_maps: Option<Influences>,
+    states_up: bool,
 }
 
 /// Why parts do not make a rig.
@@ -47,7 +48,7 @@ impl Rig {
     /// [`RigError`], naming what disagrees.
     pub fn new(mesh: Mesh, skeleton: Skeleton, weights: Option<Influences>) -> Result<Self, RigError> {
         mesh.check()?;
-        let rig = Self { name: "rig".into(), mesh, skeleton, weights, influence_maps: None };
+        let rig = Self { name: "rig".into(), mesh, skeleton, weights, influence_maps: None, states_up: true };
         rig.check("weights", rig.weights())?;
         Ok(rig)
     }
@@ -55,6 +56,17 @@ impl Rig {
     /// The same rig under another name.
     pub fn named(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }
+    }
+
+    /// The same rig, from a file that does not say which of its axes points up.
+    #[must_use]
+    pub fn without_up(self) -> Self {
+        Self { states_up: false, ..self }
+    }
+
+    /// Whether Y is known to point up, not assumed.
+    pub fn states_up(&self) -> bool {
+        self.states_up
     }
 
     /// The same rig with other skinning weights, or none.

@@ -47,8 +47,7 @@ pub(super) const GRAVITY: Setting = Setting::new(
     "gravity",
     "auto|off|X,Y,Z",
     "auto",
-    "Skin that sags sees where down is: auto (by cross-validation; -y, which is down once a file is read that states its axes, or -z, for \
-     files that do not), off, or the direction in which gravity acted on the examples",
+    "Skin that sags sees where down is: auto (by cross-validation), off, or the direction in which gravity acted on the examples, with Y up",
 )
 .everyone();
 
@@ -158,7 +157,8 @@ impl TryFrom<String> for GravityChoice {
     }
 }
 
-/// The directions that are tried: down in every file that states its axes, and in those with Z up that do not.
+/// The directions that are tried: down, as files are read that state their axes; and down in a file with Z up, for one that does not. Skin
+/// that saw any other direction would change where the character turns about the vertical.
 pub const DOWNS: [[f64; 3]; 2] = [[0.0, -1.0, 0.0], [0.0, 0.0, -1.0]];
 /// Gravity is taken if it lowers the cross-validated error by this share: two to five percent more where none acted, a third less
 /// where skin sagged.
@@ -197,10 +197,11 @@ pub(super) struct Forms {
 impl Forms {
     /// Chooses one form after the other by the error that the joint model leaves on examples left out.
     ///
+    /// - `states_up`: whether Y is known to point up
     /// - `plain`: the error without any, where it is known
     pub fn choose(
         (arc_cosine, gravity, composites): (FactorChoice, GravityChoice, FactorChoice),
-        (training, weights): (&Training<'_>, &Influences),
+        (training, weights, states_up): (&Training<'_>, &Influences, bool),
         plain: Option<Validation>,
         settings: &JointSettings,
         progress: Progress<'_>,
@@ -220,7 +221,8 @@ impl Forms {
         };
         let gravity = match gravity {
             GravityChoice::Auto if whole_skins => {
-                search.choose((None, &DOWNS.map(Some)), GRAVITY_GAIN, |error| error.rms, set_down)?
+                let downs = &DOWNS.map(Some)[..if states_up { 1 } else { DOWNS.len() }];
+                search.choose((None, downs), GRAVITY_GAIN, |error| error.rms, set_down)?
             }
             GravityChoice::Auto | GravityChoice::Off => search.state(None, set_down),
             GravityChoice::Down(down) => search.state(Some(down), set_down),

@@ -210,7 +210,7 @@ impl JointMethod {
             Row::new(FRAME, word, |own| &mut own.frame),
             Row::new(SIGMA.default("1.4"), number, |own| &mut own.sigma),
             Row::new(INDUCING, number, |own| &mut own.inducing),
-            Row::new(ARC_COSINE.field("arc_cosine"), word, |own| &mut own.arc_cosine),
+            Row::new(ARC_COSINE, word, |own| &mut own.arc_cosine),
             Row::new(GRAVITY, word, |own| &mut own.gravity),
             Row::new(COMPOSITES, word, |own| &mut own.composites),
             Row::new(MIRROR.default("on").help(SIDES), switch, |own| &mut own.mirror),
@@ -252,7 +252,7 @@ impl JointMethod {
         let mut base = chosen.of(input)?;
         let positions = base_in_training(&mut base, input)?;
         let training = input.training((&positions).into());
-        let forms = self.forms((&training, weights), plain, &settings, progress)?;
+        let forms = self.forms((&training, weights, input.rig.states_up()), plain, &settings, progress)?;
         forms.set(&mut settings);
         let mut fitted = fit_joints(&training, weights, &settings, progress)?;
         let strength = remembering::strength(self.remember, input.examples);
@@ -319,7 +319,7 @@ impl JointMethod {
     /// The forms that the examples ask for; `plain` is the error without any, where it is known.
     pub(super) fn forms(
         &self,
-        training: (&Training<'_>, &Influences),
+        training: (&Training<'_>, &Influences, bool),
         plain: Option<Validation>,
         settings: &JointSettings,
         progress: Progress<'_>,
@@ -526,6 +526,12 @@ impl JointModelReport {
     /// metres. Empty if the base was stated.
     pub fn bases(&self) -> impl Iterator<Item = (&str, f64)> + '_ {
         self.bases.iter().map(|b| (&*b.base, b.validated))
+    }
+
+    /// The directions of gravity that were compared, `None` among them, the one taken first, with the cross-validated error: rms over
+    /// some vertices, in metres. Empty if it was stated.
+    pub fn gravities(&self) -> impl Iterator<Item = (Option<[f64; 3]>, f64)> + '_ {
+        self.gravities.iter().map(|tried| (tried.down, tried.validated))
     }
 
     /// The factors η of composite joints that were compared, the one taken first, with the cross-validated error: the mean over

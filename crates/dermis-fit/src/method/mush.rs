@@ -222,7 +222,8 @@ pub(super) fn for_choice(settings: &JointSettings) -> JointSettings {
 }
 
 /// Chooses between linear blending, and direct delta mush and corrective smoothing with the steps of least training error and with the
-/// next smaller number, by the error that the joint model leaves on examples left out.
+/// next smaller number, by the rms that the joint model leaves on examples left out. Of the two numbers of steps the larger must lower the
+/// mean over vertices, too: it may serve a few that move far, and most others not.
 /// Bare errors alone choose wrongly: a simulation may ask for more steps than serve a correction.
 ///
 /// Returns them with the error that the base taken leaves.
@@ -241,26 +242,38 @@ pub(super) fn choose(
     // The bar stays where it is: this is before the fit.
     let still = |_: u64, _: u64| progress(0, 1);
     let blended = |pose: &BoneTransforms, v: usize| lbs::blend(seen.weights.of(v), pose).transform_point3(rest[v]);
-    let mut choice = vec![(BaseChoice::Lbs, seen.validated(&blended, &settings, &still)?)];
+    let blending = (BaseChoice::Lbs, seen.validated(&blended, &settings, &still)?);
+    let mut of_mush = vec![];
     for at in best.saturating_sub(1)..=best {
         let mushed = |pose: &BoneTransforms, v: usize| mushes[at].at(v, rest[v], pose);
-        choice.push((BaseChoice::DirectDeltaMush(Some(STEPS[at])), seen.validated(&mushed, &settings, &still)?));
+        of_mush.push((BaseChoice::DirectDeltaMush(Some(STEPS[at])), seen.validated(&mushed, &settings, &still)?));
     }
     let mut smooths = vec![(steps, smooth)];
     if let Some(&fewer) = STEPS.iter().rev().find(|fewer| **fewer < steps.steps) {
         let of = |v: usize| v.is_multiple_of(stride);
         let smoothing = Smoothing { steps: &[fewer], factor: steps.factor, of: &of, ..Smoothing::default() };
         let made = CorrectiveSmooth::of_smoothing(seen.mesh, seen.weights, &smoothing);
-        smooths.extend(made.into_iter().map(|smooth| (SmoothingSteps { steps: fewer, ..steps }, smooth)));
+        smooths.splice(0..0, made.into_iter().map(|smooth| (SmoothingSteps { steps: fewer, ..steps }, smooth)));
     }
+    let mut of_smooth = vec![];
     for (steps, smooth) in &smooths {
         let smoothed = |pose: &BoneTransforms, v: usize| smooth.at(v, rest[v], pose);
-        choice.push((BaseChoice::Smooth(Some(*steps)), seen.validated(&smoothed, &settings, &still)?));
+        of_smooth.push((BaseChoice::Smooth(Some(*steps)), seen.validated(&smoothed, &settings, &still)?));
+    }
+    // The base taken, then the others.
+    let mut choice: Vec<(BaseChoice, Validation)> = vec![blending];
+    let mut others = vec![];
+    for family in [of_mush, of_smooth] {
+        let (fewer, more) = (family[0], *family.last().unwrap_or(&family[0]));
+        let taken = if more.1.rms <= fewer.1.rms && more.1.mean <= fewer.1.mean { more } else { fewer };
+        others.extend(family.into_iter().filter(|(base, _)| *base != taken.0));
+        choice.push(taken);
     }
     choice[1..].sort_by(|a, b| a.1.rms.total_cmp(&b.1.rms));
     if choice[1].1.rms <= (1.0 - LEAST_GAIN) * choice[0].1.rms {
         choice.swap(0, 1);
     }
+    choice.extend(others);
     let taken = choice[0].1;
     Ok((choice.into_iter().map(|(base, error)| (base, error.rms)).collect(), taken))
 }

@@ -268,7 +268,7 @@ impl<'a> Passes<'a> {
             residuals.push(|v| sample.at(s, v) - skin[v]);
         }
         let training = Training { base: residuals.residuals(), ..training(self.rig, &self.examples) };
-        let forms = method.forms((&training, weights), plain, &settings, progress)?;
+        let forms = method.forms((&training, weights, self.rig.states_up()), plain, &settings, progress)?;
         forms.set(&mut settings);
         let fit = BlockFit::choose(&training, weights, &settings, progress)?;
         let mut order = fit.order(&training, weights, &settings)?;

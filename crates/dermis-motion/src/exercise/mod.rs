@@ -43,6 +43,8 @@ use plan::{Posture, plan};
 pub struct ExerciseSettings {
     /// How many poses, rest included.
     pub poses: usize,
+    /// Further poses in which the whole character is tilted, for skin that sags: the directions in which it sees down are spread evenly.
+    pub tilted: usize,
     /// Frames between a pose and the next. With any, the motion has times, and comes back to rest at its end.
     pub in_betweens: usize,
     /// Frames per second of a motion with in-betweens.
@@ -63,7 +65,7 @@ pub enum Layout {
 
 impl Default for ExerciseSettings {
     fn default() -> Self {
-        Self { poses: 42, in_betweens: 0, rate: 24.0, layout: Layout::Together }
+        Self { poses: 42, tilted: 0, in_betweens: 0, rate: 24.0, layout: Layout::Together }
     }
 }
 
@@ -170,10 +172,11 @@ pub fn exercise(rig: &Rig, anatomy: &Anatomy, settings: &ExerciseSettings) -> Re
     if limits.len() != skeleton.len() {
         return Err(ExerciseError::Limits { found: limits.len(), bones: skeleton.len() });
     }
-    if !(2..=MOST_POSES).contains(&poses) {
-        return Err(ExerciseError::Poses { poses, least: 2, most: MOST_POSES });
+    let all = poses.saturating_add(settings.tilted);
+    if poses < 2 || all > MOST_POSES {
+        return Err(ExerciseError::Poses { poses: all, least: 2, most: MOST_POSES });
     }
-    let frames = poses.saturating_mul(settings.in_betweens.saturating_add(1));
+    let frames = all.saturating_mul(settings.in_betweens.saturating_add(1));
     if frames > MOST_FRAMES || !(settings.rate.is_finite() && settings.rate > 0.0) {
         return Err(ExerciseError::Frames { frames, rate: settings.rate, most: MOST_FRAMES });
     }
@@ -212,16 +215,30 @@ pub fn exercise(rig: &Rig, anatomy: &Anatomy, settings: &ExerciseSettings) -> Re
         }
         maker.take(Kind::Spread, maker.spread(index), &mut chosen, &mut made);
     }
-    let turns: Vec<Vec<DQuat>> = chosen.iter().map(|(_, posture, _)| maker.turns(posture)).collect();
-    let reach = maker.reaches();
+    let upright = chosen.len();
+    for index in 2 * poses..2 * (poses + settings.tilted) {
+        if chosen.len() >= upright + settings.tilted {
+            break;
+        }
+        maker.take(Kind::Tilted, maker.spread(index as u32), &mut chosen, &mut made);
+    }
+    // The tilt of the character goes after the joints.
+    let turns_of = |(at, (_, posture, _)): (usize, &(Kind, Posture, bool))| {
+        let mut turns = maker.turns(posture);
+        turns.push(at.checked_sub(upright).map_or(DQuat::IDENTITY, |at| tilt(at, chosen.len() - upright)));
+        turns
+    };
+    let turns: Vec<Vec<DQuat>> = chosen.iter().enumerate().map(turns_of).collect();
+    let mut reach = maker.reaches();
+    reach.push(1.0);
     let order = round_trip(chosen.len(), |a, b| {
         let square = |j: usize| reach[j] * rotation_vector(turns[a][j].conjugate() * turns[b][j]).length_squared();
-        (0..maker.joints.len()).map(square).sum::<f64>().sqrt()
+        (0..reach.len()).map(square).sum::<f64>().sqrt()
     });
     let mut spread = 0;
     for &at in &order {
         let (kind, posture, eased) = &chosen[at];
-        spread += usize::from(*kind == Kind::Spread);
+        spread += usize::from(matches!(kind, Kind::Spread | Kind::Tilted));
         made.poses.push(ExercisePose {
             kind: *kind,
             label: maker.label(*kind, posture, spread),
@@ -307,7 +324,7 @@ impl Maker<'_> {
         turns
     }
 
-    /// The joint-to-world matrices of rotations.
+    /// The joint-to-world matrices of rotations, those of the joints and, where it is tilted, that of the character about its middle.
     fn world(&self, turns: &[DQuat]) -> Vec<DAffine3> {
         let skeleton = self.rig.skeleton();
         let mut of: Vec<Option<DQuat>> = vec![None; skeleton.len()];
@@ -340,7 +357,12 @@ impl Maker<'_> {
                 break;
             }
         }
-        world.into_iter().zip(skeleton.bind().iter()).map(|(placed, bind)| placed.unwrap_or(*bind)).collect()
+        let positions = &self.rig.mesh().positions;
+        let middle = positions.iter().sum::<DVec3>() / positions.len().max(1) as f64;
+        let tilt = turns.get(self.joints.len()).map_or(DAffine3::IDENTITY, |tilt| DAffine3::from_quat(*tilt));
+        let tilt = DAffine3::from_translation(middle) * tilt * DAffine3::from_translation(-middle);
+        let placed = world.into_iter().zip(skeleton.bind().iter()).map(|(placed, bind)| placed.unwrap_or(*bind));
+        placed.map(|placed| tilt * placed).collect()
     }
 
     /// What share of the skin hangs on every joint, and a little: how much its angle counts on the way from pose to pose.
@@ -366,6 +388,7 @@ impl Maker<'_> {
         match kind {
             Kind::Rest => return "rest".into(),
             Kind::Spread => return format!("all joints {number}"),
+            Kind::Tilted => return format!("tilted, all joints {number}"),
             Kind::Extreme | Kind::Between | Kind::Pair => {}
         }
         let named = posture.iter().take(NAMED).map(|turned| {
@@ -417,6 +440,16 @@ impl Maker<'_> {
         }
         made.motion = Motion { name: "exercise".into(), frames };
     }
+}
+
+/// The rotation of a character that sees down in direction `at` of `count` that are spread evenly over the sphere, on a spiral from its head to
+/// its feet.
+fn tilt(at: usize, count: usize) -> DQuat {
+    let height = 1.0 - (2 * at + 1) as f64 / count as f64;
+    let around = at as f64 * std::f64::consts::PI * (3.0 - 5f64.sqrt());
+    let radius = (1.0 - height * height).sqrt();
+    let seen = DVec3::new(radius * around.cos(), height, radius * around.sin());
+    DQuat::from_rotation_arc(seen, DVec3::NEG_Y)
 }
 
 /// Angles in words.

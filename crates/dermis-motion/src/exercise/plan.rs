@@ -17,6 +17,8 @@ pub enum Kind {
     Pair,
     /// All joints anywhere in their ranges.
     Spread,
+    /// The same, and the whole character turned against down.
+    Tilted,
 }
 
 /// Joints turned together.

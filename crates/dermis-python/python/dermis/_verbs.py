@@ -73,6 +73,7 @@ def exercise(
     out: Path,
     *,
     count: int | None = None,
+    tilt: int | None = None,
     in_betweens: int | None = None,
     rate: float | None = None,
     apart: bool = False,
@@ -91,6 +92,8 @@ def exercise(
         A bundle (.npz) with the rig and the poses, or a GLB with a clip.
     count : int, optional
         How many poses, the rest pose included; 42 by default.
+    tilt : int, optional
+        Further poses in which the whole character is tilted, for skin that sags; none by default.
     in_betweens : int, optional
         Frames between a pose and the next, for a simulation to run through; none by default.
     rate : float, optional
@@ -112,7 +115,7 @@ def exercise(
         What `dermis exercise --json` prints.
     """
     recipe = _given(
-        rig=_input(rig), out=_text(out), poses=count, in_betweens=in_betweens, rate=rate, apart=apart or None,
+        rig=_input(rig), out=_text(out), poses=count, tilt=tilt, in_betweens=in_betweens, rate=rate, apart=apart or None,
         limits=_input(limits), write_limits=_text(write_limits), existing=_existing(replace),
     )
     return run({"exercise": recipe}, progress)  # type: ignore[no-any-return]

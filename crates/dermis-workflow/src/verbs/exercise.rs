@@ -30,6 +30,9 @@ pub struct ExerciseRecipe {
     /// How many poses, rest included.
     #[serde(default = "ExerciseRecipe::default_poses")]
     pub poses: u32,
+    /// Further poses in which the whole character is tilted.
+    #[serde(default)]
+    pub tilt: u32,
     /// Frames between a pose and the next.
     #[serde(default)]
     pub in_betweens: u32,
@@ -105,6 +108,7 @@ impl ExerciseRecipe {
         seen(watch, inputs, &notes)?;
         let settings = ExerciseSettings {
             poses: self.poses as usize,
+            tilted: self.tilt as usize,
             in_betweens: self.in_betweens as usize,
             rate: self.rate,
             layout: if self.apart { Layout::Apart } else { Layout::Together },
@@ -212,5 +216,6 @@ fn kind_word(kind: Kind) -> &'static str {
         Kind::Between => "in-between",
         Kind::Pair => "pair",
         Kind::Spread => "spread",
+        Kind::Tilted => "tilted",
     }
 }
