@@ -501,13 +501,16 @@ GRID = 2 ** 14
 
 
 def unpacked(path):
-    """A bundle without the compression of its own; then where the positions of its poses begin, and how many poses they are."""
-    stored = io.BytesIO()
+    """A bundle without the compression of its own; the positions of its poses, no zero negative; and where they begin."""
+    positions, stored = np.load(path)["vertices"] + np.float32(0), io.BytesIO()
     with zipfile.ZipFile(path) as file, zipfile.ZipFile(stored, "w", zipfile.ZIP_STORED) as out:
         for info in file.infolist():
-            out.writestr(zipfile.ZipInfo(info.filename), file.read(info))
-    data, positions = stored.getvalue(), np.load(path)["vertices"]
-    return data, data.index(positions.tobytes()), len(positions)
+            array = io.BytesIO()
+            if info.filename == "vertices.npy":
+                np.save(array, positions)
+            out.writestr(zipfile.ZipInfo(info.filename), array.getvalue() or file.read(info))
+    data = stored.getvalue()
+    return data, positions, data.index(positions.tobytes())
 
 
 def differenced(positions):
@@ -525,9 +528,8 @@ def contents(folder):
     """What the program carries: the lengths of the files; of both bundles where positions begin, poses and vertices; the files."""
     numbers, files = [], []
     for name in ("body_exercise.npz", "body_walk.npz"):
-        data, start, poses = unpacked(folder / name)
-        positions = np.load(folder / name)["vertices"]
-        numbers += [start, poses, positions.shape[1]]
+        data, positions, start = unpacked(folder / name)
+        numbers += [start, *positions.shape[:2]]
         files.append(data[:start] + differenced(positions) + data[start + positions.nbytes:])
     files.append((folder / "body.glb").read_bytes())
     numbers = [len(data) for data in files] + numbers

@@ -30,7 +30,7 @@ const METHODS: [&str; 16] = [
 ];
 
 /// Heading, file with rig and training poses, file with held-out motion; `#` selects records by label.
-const SETS: [(&str, &str, &str); 9] = [
+const SETS: [(&str, &str, &str); 12] = [
     (
         "human, sculpted muscles: exercise → walk",
         "human_male/human_male_exercise_pds.npz",
@@ -76,11 +76,19 @@ const SETS: [(&str, &str, &str); 9] = [
         "toy_arm/arm32x64_exercise_sim.npz#*side0.0",
         "toy_arm/arm32x64_exercise_sim.npz#!*side0.0",
     ),
+    (
+        "arm, corrective smoothing: all but the sideways bends → those",
+        "toy_arm/arm32x64_exercise_cs.npz#*side0.0",
+        "toy_arm/arm32x64_exercise_cs.npz#!*side0.0",
+    ),
+    ("tentacle that sags: exercise → wave", "gravity/tentacle_train.npz", "gravity/tentacle_test.npz"),
+    ("soft fox that sags: 51 poses → Run", "gravity/foxg0.0_train.npz", "gravity/foxg0.0_test.npz"),
 ];
 
 /// Options of the joint model whose effect is shown; the first row is the default.
-const VARIANTS: [&[&str]; 7] = [
+const VARIANTS: [&[&str]; 8] = [
     &[],
+    &["--set", "arc-cosine=off"],
     &["--set", "composites=off"],
     &["--base", "lbs", "--set", "composites=off"],
     &["--mirror", "off"],

@@ -29,16 +29,20 @@ def stored(model: dermis.Model) -> tuple[dict[str, Any], dict[str, Floats]]:
     return json.loads(text), arrays
 
 
-def kernel(x: Floats, y: Floats, sigma: float) -> Floats:
-    """k(x, y) = (σ²/2)(g(x, y) − g(x, 0) − g(0, y) + 1), rows against rows."""
+def kernel(x: Floats, y: Floats, sigma: float, share: float) -> Floats:
+    """k(x, y) = (1 − s)(σ²/2)(g(x, y) − g(x, 0) − g(0, y) + 1) + s h(x, y), rows against rows; h is the arc-cosine kernel."""
 
     def g(a: Floats, b: Floats) -> Floats:
         gauss: Floats = np.exp(-((a[:, None] - b[None]) ** 2).sum(axis=2) / sigma**2)
         return gauss
 
     zero = np.zeros((1, 12))
-    result: Floats = 0.5 * sigma**2 * (g(x, y) - g(x, zero) - g(zero, y) + 1)
-    return result
+    gaussian: Floats = 0.5 * sigma**2 * (g(x, y) - g(x, zero) - g(zero, y) + 1)
+    lengths = np.linalg.norm(x, axis=1)[:, None] * np.linalg.norm(y, axis=1)
+    cosine = np.clip(x @ y.T / np.maximum(lengths, 1e-300), -1, 1)
+    angle = np.arccos(cosine)
+    arc: Floats = lengths * (np.sin(angle) + (np.pi - angle) * cosine) / np.pi
+    return (1 - share) * gaussian + share * arc
 
 
 def quaternion(turn: Floats) -> Floats:
@@ -76,7 +80,7 @@ def evaluate(model: dermis.Model, transforms: Floats, every: int = 1) -> Floats:
     header, a = stored(model)
     joints, length = header["joints"], header["length"]
     assert header["base"] == "lbs" and joints["frame"] == "blend", header["base"]
-    sigma = joints["sigma"]
+    sigma, arc_cosine = joints["sigma"], joints["arc_cosine"]
     rest = a["rest_vertices"]
     welded = transforms.copy()
     for start, end, frozen in a["joints.links"]:
@@ -95,8 +99,14 @@ def evaluate(model: dermis.Model, transforms: Floats, every: int = 1) -> Floats:
             slide = np.zeros(3)
         phi = np.concatenate([(q[:3, :3] - np.eye(3)) / np.sqrt(2), slide[:, None]], axis=1).reshape(12)
         phi *= min(1.0, float(a["joints.limits"][joint]) / max(float(np.linalg.norm(phi)), 1e-30))
-        factor = np.linalg.cholesky(kernel(inducing, inducing, sigma))
-        z.append(np.linalg.solve(factor, kernel(phi[None], inducing, sigma)[0]))
+        factor = np.linalg.cholesky(kernel(inducing, inducing, sigma, arc_cosine))
+        z.append(np.linalg.solve(factor, kernel(phi[None], inducing, sigma, arc_cosine)[0]))
+    if "down" in joints:
+        down = np.array(joints["down"])
+        for bone, limit in zip(a["gravity.bones"], a["gravity.limits"]):
+            axes = transforms[bone, :3, :3]
+            h = (axes / np.linalg.norm(axes, axis=0)).T @ down - down
+            z.append(h * min(1.0, float(limit) / max(float(np.linalg.norm(h)), 1e-30)))
     turned = bool(a["joints.links"][:, 2].any())
     turns = np.einsum("bij,bjk->bik", transforms[:, :3, :3], np.linalg.inv(welded[:, :3, :3]))
     quaternions = np.stack([quaternion(bone[:3, :3]) for bone in welded])

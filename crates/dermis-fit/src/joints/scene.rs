@@ -12,7 +12,7 @@ use dermis_deform::guard::{FROZEN, Weld};
 use dermis_deform::joints::{Joint, JointFeature, JointPose, Joints, forest_links, joint_feature};
 use dermis_rig::glam::DVec3;
 use dermis_rig::skeleton::invert;
-use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror, pose_numbers};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror, Skeleton, pose_numbers};
 use dermis_solve::SolveError;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -141,7 +141,7 @@ impl<'a> Scene<'a> {
         }
         let frozen: Vec<bool> = summaries.iter().map(|joint| joint.frozen).collect();
         let weld = Weld { links: forest_links(&tree.edges, &frozen, &tree.ancestors) };
-        let gravity = settings.gravity.and_then(|down| sagging(down, weights, &transforms, settings.limit));
+        let gravity = settings.gravity.and_then(|down| sagging(down, (skeleton, weights), &transforms, settings.limit));
         let mut gravity_of = vec![None; skeleton.len()];
         for (at, sagging) in gravity.iter().flat_map(|gravity| &gravity.bones).enumerate() {
             gravity_of[sagging.bone.get()] = Some((joints.len() + at) as u32);
@@ -255,15 +255,26 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// The bones with weights that tilt by more than six degrees in some pose.
-fn sagging(down: DVec3, weights: &Influences, poses: &[&BoneTransforms], limit: f64) -> Option<Gravity> {
+/// The bones with weights that tilt by more than six degrees in some pose. Not those that hang on one which does not tilt: what they see
+/// is a function of their joint, which is read anyway, and would take what the joint does for what gravity does.
+fn sagging(
+    down: DVec3,
+    (skeleton, weights): (&Skeleton, &Influences),
+    poses: &[&BoneTransforms],
+    limit: f64,
+) -> Option<Gravity> {
     let mut named: Vec<BoneIndex> = weights.rows().flatten().map(|(bone, _)| *bone).collect();
     named.sort_unstable();
     named.dedup();
     let largest =
         |&bone: &BoneIndex| poses.iter().map(|pose| gravity_feature(&pose[bone], down).length()).fold(0.0, f64::max);
-    let seen = named.iter().map(|bone| (*bone, largest(bone))).filter(|(_, h)| h * h >= STOP);
-    let bones: Vec<SaggingBone> = seen.map(|(bone, h)| SaggingBone { bone, limit: limit * h }).collect();
+    let tilts: BTreeMap<BoneIndex, f64> = named.iter().map(|bone| (*bone, largest(bone))).collect();
+    let tilt_above = |bone: BoneIndex| {
+        let above = std::iter::successors(skeleton.parents()[bone], |bone| skeleton.parents()[*bone]);
+        above.into_iter().find_map(|bone| tilts.get(&bone)).copied()
+    };
+    let seen = tilts.iter().filter(|(bone, h)| tilt_above(**bone).unwrap_or(**h).min(**h).powi(2) >= STOP);
+    let bones: Vec<SaggingBone> = seen.map(|(&bone, h)| SaggingBone { bone, limit: limit * h }).collect();
     (!bones.is_empty()).then_some(Gravity { down, bones })
 }
 
