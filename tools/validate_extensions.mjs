@@ -32,7 +32,7 @@ for (const name of ['DERMIS_pose_space', 'DERMIS_joint_drivers']) {
 
 /** What a schema must refuse: each changes the content. Counts that depend on each other are no matter of a schema. */
 const damages = {
-  'another version': (content) => { content.version = 3; },
+  'another version': (content) => { content.version = 9; },
   'no offset': (content) => { delete content.offset; },
   'a clamp of one number': (content) => { content.clamp.pop(); },
   'a joint without limit': (content) => { delete content.joints[0].limit; },

@@ -23,7 +23,7 @@ for (const path of process.argv.slice(2)) {
   };
   const bone = isPoseSpace ? (driver, value) => { driver.joints[0].path[0][0] = value; } : (driver, value) => { driver.joints[0].from = value; };
   const damages = [
-    ["version 3", "version 3", (driver) => { driver.version = 3; }],
+    ["version 9", "version 9", (driver) => { driver.version = 9; }],
     ["a bone that is no joint", "no joint of the skin", (driver) => bone(driver, 10000)],
     ["one offset less", "offset", (driver) => { driver.offset.pop(); }],
     ["NaN", "finite", (driver) => { driver.offset[0] = NaN; }],

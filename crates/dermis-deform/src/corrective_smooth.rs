@@ -13,7 +13,7 @@
 //! ```
 //!
 //! q is animation space, so a pose costs two passes: a blend of 4-vectors, and a gather over the corners of every vertex, about four.
-//! Pairs (i, k) whose weight Σ_j B_ij w_jk is below [`LEAST_WEIGHT`](crate::smoothing::LEAST_WEIGHT) are dropped, and the others
+//! Pairs (i, k) whose weight Σ_j B_ij w_jk is below [`LEAST_WEIGHT`] are dropped, and the others
 //! divided by the sum kept.
 //!
 //! A corner whose |a × b| is [`LEAST_SINE`] or less has no frame and counts nothing, at rest and in a pose. A vertex without
@@ -32,6 +32,10 @@ use crate::base::AnimationSpace;
 use crate::smoothing::{Smoothing, middle, smoothed, split_vertices};
 use dermis_rig::glam::{DMat3, DVec3, DVec4};
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Polygons, Rows};
+
+/// Smaller weights on the smoothed surface are dropped. Those up to 1e-3 leave a wolf that smooths 0.012 of the error of linear blending, and
+/// these 0.003, with 15 % more pairs.
+pub const LEAST_WEIGHT: f64 = 1e-4;
 
 /// A corner needs a larger sine of the angle between its edges.
 pub const LEAST_SINE: f64 = 1e-6;
@@ -61,7 +65,7 @@ impl CorrectiveSmooth {
     /// # Panics
     /// If mesh and weights differ in their number of vertices.
     pub fn new(mesh: &Mesh, weights: &Influences, steps: u32, factor: f64) -> Self {
-        let smoothing = Smoothing { steps: &[steps], factor, ..Smoothing::default() };
+        let smoothing = Smoothing { steps: &[steps], factor, least_weight: LEAST_WEIGHT, ..Smoothing::default() };
         Self::of_smoothing(mesh, weights, &smoothing).pop().unwrap_or_default()
     }
 

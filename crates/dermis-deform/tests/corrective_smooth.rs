@@ -1,6 +1,7 @@
 //! Corrective smoothing against what it must be.
 
 use dermis_deform::corrective_smooth::CorrectiveSmooth;
+use dermis_deform::corrective_smooth::LEAST_WEIGHT;
 use dermis_deform::smoothing::Smoothing;
 use dermis_deform::{Base, Deformer, Scratch, blend};
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
@@ -115,7 +116,11 @@ fn small_weights_hardly_count() {
 fn no_steps_are_linear_blending_and_the_bind_pose_is_exact() {
     let ((mesh, weights), mut random) = (tube(), Random::new(1));
     let steps = [0, 1, 5, 30];
-    let made = CorrectiveSmooth::of_smoothing(&mesh, &weights, &Smoothing { steps: &steps, ..Smoothing::default() });
+    let made = CorrectiveSmooth::of_smoothing(
+        &mesh,
+        &weights,
+        &Smoothing { steps: &steps, least_weight: LEAST_WEIGHT, ..Smoothing::default() },
+    );
     let pose = posed(&mut random, 2.0);
     let own = blended(&mesh, &weights, &pose);
     assert!(apart(&skin(&made[0], &mesh, &pose), &own) < 1e-12);
@@ -130,8 +135,11 @@ fn no_steps_are_linear_blending_and_the_bind_pose_is_exact() {
     assert!(skin(&made[3], &mesh, &pose)[alone].distance(own[alone]) < 1e-12);
     // Some vertices alone are what they are among all.
     let of = |v: usize| v.is_multiple_of(7);
-    let some =
-        CorrectiveSmooth::of_smoothing(&mesh, &weights, &Smoothing { steps: &[5], of: &of, ..Smoothing::default() });
+    let some = CorrectiveSmooth::of_smoothing(
+        &mesh,
+        &weights,
+        &Smoothing { steps: &[5], of: &of, least_weight: LEAST_WEIGHT, ..Smoothing::default() },
+    );
     for v in (0..alone).step_by(7) {
         assert!(some[0].at(v, mesh.positions[v], &pose).distance(made[2].at(v, mesh.positions[v], &pose)) < 1e-15);
     }

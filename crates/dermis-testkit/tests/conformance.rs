@@ -80,7 +80,7 @@ fn corrections_move_their_models() {
             whole.evaluate(pose, Some(&given), &mut with).unwrap();
             plain.evaluate(pose, Some(&given), &mut without).unwrap();
             let moved = with.iter().zip(&without).filter(|(a, b)| a.distance(**b) > 1e-3).count();
-            assert!(moved > 20, "{}: {moved} vertices move", case.name);
+            assert!(moved > 10, "{}: {moved} vertices move", case.name);
         }
     }
 }

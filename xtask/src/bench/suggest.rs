@@ -1,7 +1,7 @@
 //! `cargo xtask bench suggest [DIR] [--json OUT] [--draws N] [--starts N]`: does sculpting what `dermis suggest` names help more than
 //! sculpting poses drawn at random?
 //!
-//! A model learns [`START`] poses drawn from a set. Then 1, 2, 4, 8 poses are added to them, once those that `dermis suggest` names
+//! A model learns [`START`] poses drawn from a set. Then 1 to 40 poses are added to them, once those that `dermis suggest` names
 //! and `--draws` times poses drawn at random from the same candidates, the model is fitted anew with all its defaults, and its rms on
 //! held-out frames is compared. `suggest` sees poses of the held-out motion, never a skin of it.
 //!
@@ -19,7 +19,7 @@ use std::process::{Command, ExitCode};
 /// Poses the first model learns.
 const START: usize = 8;
 /// How many are added.
-const COUNTS: [usize; 4] = [1, 2, 4, 8];
+const COUNTS: [usize; 6] = [1, 2, 4, 8, 16, 40];
 /// Over one base, so that the choice of a base does not hide what the poses bring.
 const METHODS: [&str; 2] = ["joint-lbs", "psd"];
 
@@ -230,7 +230,8 @@ impl Bench<'_> {
             .arg(&model);
         let fitted = json_of(&mut command);
         let mut command = Command::new(self.program);
-        command.arg("suggest").arg(&model).args(["--motion", motion, "--count", "8", "--json", "--quiet"]);
+        let most = COUNTS[COUNTS.len() - 1].to_string();
+        command.arg("suggest").arg(&model).args(["--motion", motion, "--count", &most, "--json", "--quiet"]);
         command.args(among.iter().flat_map(|among| ["--among", among]));
         let result = fitted.and_then(|_| json_of(&mut command));
         let _ = std::fs::remove_file(&model);

@@ -418,7 +418,7 @@ impl JointMethod {
         let kernel = match found.kernel.arc_cosine {
             0.0 => "Gaussian".into(),
             1.0 => "arc-cosine".into(),
-            share => format!("Gaussian, and arc-cosine to {} %", short(100.0 * share)),
+            share => format!("Gaussian, and arc-cosine to {:.0} %", 100.0 * share),
         };
         report.settings.push(("kernel".into(), format!("{kernel}{}", by[0])));
         let gravity = match (settings.gravity, &found.gravity) {

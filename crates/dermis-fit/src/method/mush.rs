@@ -8,6 +8,7 @@ use super::{FitInput, FitReport, Learnt, MethodError, MethodReport};
 use crate::joints::{Held, JointSettings, Validation, joint_validation, stride as stride_of};
 use crate::mask::touched;
 use crate::training::{BasePoses, Progress, Training};
+use dermis_deform::corrective_smooth::LEAST_WEIGHT;
 use dermis_deform::smoothing::{MOST_STEPS, Smoothing};
 use dermis_deform::{CorrectiveSmooth, DirectDeltaMush, lbs};
 use dermis_rig::glam::DVec3;
@@ -143,7 +144,7 @@ fn best_smooth(seen: &Seen<'_>, stride: usize) -> Result<(SmoothingSteps, Correc
     let mut searches = FACTORS.map(|factor| (factor, Vec::new(), STEPS.to_vec()));
     while searches.iter().any(|(.., next)| !next.is_empty()) {
         for (factor, known, next) in &mut searches {
-            let smoothing = Smoothing { steps: next, factor: *factor, of: &of, ..Smoothing::default() };
+            let smoothing = Smoothing { steps: next, factor: *factor, of: &of, least_weight: LEAST_WEIGHT };
             let smooths = CorrectiveSmooth::of_smoothing(seen.mesh, seen.weights, &smoothing);
             let errors = errors_of(&smooths, CorrectiveSmooth::at, seen, stride)?;
             for ((&steps, &error), smooth) in next.iter().zip(&errors).zip(smooths) {
@@ -251,7 +252,7 @@ pub(super) fn choose(
     let mut smooths = vec![(steps, smooth)];
     if let Some(&fewer) = STEPS.iter().rev().find(|fewer| **fewer < steps.steps) {
         let of = |v: usize| v.is_multiple_of(stride);
-        let smoothing = Smoothing { steps: &[fewer], factor: steps.factor, of: &of, ..Smoothing::default() };
+        let smoothing = Smoothing { steps: &[fewer], factor: steps.factor, of: &of, least_weight: LEAST_WEIGHT };
         let made = CorrectiveSmooth::of_smoothing(seen.mesh, seen.weights, &smoothing);
         smooths.splice(0..0, made.into_iter().map(|smooth| (SmoothingSteps { steps: fewer, ..steps }, smooth)));
     }
