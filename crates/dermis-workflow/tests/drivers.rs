@@ -1,6 +1,6 @@
 //! A driver table as an engine reads it: this file follows docs/drivers.md and uses nothing of the models.
 
-use dermis_fit::method::{JointMethod, RidgeChoice};
+use dermis_fit::method::{FactorChoice, GravityChoice, JointMethod, RidgeChoice};
 use dermis_fit::silent;
 use dermis_io::{ModelFile, Space, gltf};
 use dermis_rig::glam::{DMat4, DVec3};
@@ -26,7 +26,7 @@ impl Reader {
     fn new(text: &str) -> Self {
         let table: Value = serde_json::from_str(text).unwrap();
         assert_eq!(table["format"], "dermis-drivers");
-        assert_eq!(table["version"], 1);
+        assert!([1, 5].contains(&table["version"].as_u64().unwrap()));
         Self { table }
     }
 
@@ -63,16 +63,42 @@ impl Reader {
                 (-a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>() / (sigma * sigma)).exp()
             };
             let zero = [0.0; 12];
+            let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+            let share = self.table["arc_cosine"].as_f64().unwrap_or(0.0);
+            let arc = |a: &[f64], b: &[f64]| match (dot(a, a) * dot(b, b)).sqrt() {
+                0.0 => 0.0,
+                lengths => {
+                    let angle = (dot(a, b) / lengths).clamp(-1.0, 1.0).acos();
+                    lengths * (angle.sin() + (std::f64::consts::PI - angle) * angle.cos()) / std::f64::consts::PI
+                }
+            };
             let k: Vec<f64> = joint["inducing"]
                 .as_array()
                 .unwrap()
                 .iter()
                 .map(numbers)
-                .map(|p| 0.5 * sigma * sigma * (g(&phi, &p) - g(&phi, &zero) - g(&zero, &p) + 1.0))
+                .map(|p| {
+                    let gaussian = 0.5 * sigma * sigma * (g(&phi, &p) - g(&phi, &zero) - g(&zero, &p) + 1.0);
+                    (1.0 - share) * gaussian + share * arc(&phi, &p)
+                })
                 .collect();
             for row in joint["inverse_factor"].as_array().unwrap() {
                 z.push(numbers(row).iter().zip(&k).map(|(c, k)| c * k).sum::<f64>());
             }
+        }
+        for entry in self.table["gravity"]["bones"].as_array().into_iter().flatten() {
+            let down = numbers(&self.table["gravity"]["down"]);
+            let m = &transforms[entry["bone"].as_u64().unwrap() as usize];
+            let seen = |axis: usize| {
+                let axis = m.col(axis).truncate();
+                axis.dot(DVec3::from_slice(&down)) / axis.length()
+            };
+            let mut x = [0, 1, 2].map(|axis| seen(axis) - down[axis]);
+            let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt();
+            if let Some(limit) = entry["limit"].as_f64().filter(|limit| norm > *limit) {
+                x.iter_mut().for_each(|x| *x *= limit / norm);
+            }
+            z.extend(x);
         }
         let clamp = numbers(&self.table["clamp"]);
         let matrix = self.table["matrix"].as_array().unwrap();
@@ -90,7 +116,12 @@ fn a_reader_of_the_documented_table_shows_what_the_export_reports() {
     let arm = Arm::new(24, 8);
     let examples = ExampleSet::new("arm".into(), arm.examples(&ArmPose::some(40, 5)), &arm.rig).unwrap();
     let loaded = LoadedRig { rig: arm.rig.clone(), space: Space::default(), notes: vec![] };
-    let method = Method::Joint(JointMethod { ridge: RidgeChoice::Fixed(0.003), ..JointMethod::default() });
+    let method = Method::Joint(JointMethod {
+        ridge: RidgeChoice::Fixed(0.003),
+        arc_cosine: FactorChoice::Factor(0.5),
+        gravity: GravityChoice::Down([0.0, -1.0, 0.0]),
+        ..JointMethod::default()
+    });
     let model = fit(&loaded, &FitInput::new(&loaded.rig, &examples), &method, &silent).unwrap().model;
     let skeleton = arm.rig.skeleton();
     // The character walks and turns, so joint-to-world matrices are not those of the samples.
