@@ -71,7 +71,8 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedJoints, rig: &Rig) -> S
 /// The bones that see down.
 fn read_gravity(r: &Reader<'_>, down: [f64; 3], bones: usize) -> Result<Gravity, ReadError> {
     let down = DVec3::from_array(down);
-    if !((down.length() - 1.0).abs() < 1e-6) {
+    let off = (down.length() - 1.0).abs();
+    if off.is_nan() || off > 1e-6 {
         return Err(damaged("the direction of gravity is not of length one"));
     }
     let named = r.indices("gravity.bones", 1, bones)?;
