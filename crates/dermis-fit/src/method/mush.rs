@@ -132,9 +132,9 @@ fn mushes(seen: &Seen<'_>, of: &(dyn Fn(usize) -> bool + Sync)) -> Vec<DirectDel
     DirectDeltaMush::of_smoothing(seen.mesh, seen.weights, &smoothing)
 }
 
-/// Corrective smoothing of least training error, of every `stride`-th vertex. Where it explains the examples, the rig ends with a
+/// Corrective smoothing of least training error, of every `stride`-th vertex, and whether it explains the examples. Where it does, the rig ends with a
 /// modifier, whose steps may lie between those that are tried first.
-fn best_smooth(seen: &Seen<'_>, stride: usize) -> Result<(SmoothingSteps, CorrectiveSmooth), MethodError> {
+fn best_smooth(seen: &Seen<'_>, stride: usize) -> Result<(SmoothingSteps, CorrectiveSmooth, bool), MethodError> {
     let of = |v: usize| v.is_multiple_of(stride);
     let blended =
         |_: &(), v: usize, p: DVec3, pose: &BoneTransforms| lbs::blend(seen.weights.of(v), pose).transform_point3(p);
@@ -160,7 +160,7 @@ fn best_smooth(seen: &Seen<'_>, stride: usize) -> Result<(SmoothingSteps, Correc
         }
     }
     let none = MethodError::InputLacks { what: "examples that choose the smoothing steps of the base" };
-    best.map(|(_, steps, smooth)| (steps, smooth)).ok_or(none)
+    best.map(|(least, steps, smooth)| (steps, smooth, least < explained)).ok_or(none)
 }
 
 /// Smoothing explains the examples if it leaves less than this share of the error of linear blending: 0.03 where a rig ends with the
@@ -224,7 +224,7 @@ pub(super) fn for_choice(settings: &JointSettings) -> JointSettings {
 
 /// Chooses between linear blending, and direct delta mush and corrective smoothing with the steps of least training error and with the
 /// next smaller number, by the rms that the joint model leaves on examples left out. Of the two numbers of steps the larger must lower the
-/// mean over vertices, too: it may serve a few that move far, and most others not.
+/// mean over vertices, too, unless it explains the examples: it may serve a few that move far, and most others not.
 /// Bare errors alone choose wrongly: a simulation may ask for more steps than serve a correction.
 ///
 /// Returns them with the error that the base taken leaves.
@@ -239,7 +239,7 @@ pub(super) fn choose(
     let stride = stride_of(&seen.training.with(&included), &settings);
     let mushes = mushes(seen, &|v| v.is_multiple_of(stride));
     let best = least(errors_of(&mushes, DirectDeltaMush::at, seen, stride)?.into_iter());
-    let (steps, smooth) = best_smooth(seen, stride)?;
+    let (steps, smooth, explains) = best_smooth(seen, stride)?;
     // The bar stays where it is: this is before the fit.
     let still = |_: u64, _: u64| progress(0, 1);
     let blended = |pose: &BoneTransforms, v: usize| lbs::blend(seen.weights.of(v), pose).transform_point3(rest[v]);
@@ -264,9 +264,10 @@ pub(super) fn choose(
     // The base taken, then the others.
     let mut choice: Vec<(BaseChoice, Validation)> = vec![blending];
     let mut others = vec![];
-    for family in [of_mush, of_smooth] {
+    for (family, explains) in [(of_mush, false), (of_smooth, explains)] {
         let (fewer, more) = (family[0], *family.last().unwrap_or(&family[0]));
-        let taken = if more.1.rms <= fewer.1.rms && more.1.mean <= fewer.1.mean { more } else { fewer };
+        let serves_most = explains || more.1.mean <= fewer.1.mean;
+        let taken = if more.1.rms <= fewer.1.rms && serves_most { more } else { fewer };
         others.extend(family.into_iter().filter(|(base, _)| *base != taken.0));
         choice.push(taken);
     }

@@ -85,6 +85,8 @@ class Joint(Method):
         frame: Choice = ...,
         sigma: float = ...,
         inducing: int = ...,
+        arc_cosine: Choice = ...,
+        gravity: Choice = ...,
         composites: Choice = ...,
         mirror: bool = ...,
         ridge: Choice = ...,
