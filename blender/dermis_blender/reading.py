@@ -94,6 +94,15 @@ def triangles(mesh):
     return np.concatenate(fans) if fans else np.empty((0, 3), dtype=np.int32)
 
 
+def polygons(mesh):
+    """How many corners each polygon of a mesh has, and the vertices at its corners: a smoothing modifier follows their edges."""
+    totals = np.empty(len(mesh.polygons), dtype=np.int32)
+    corners = np.empty(len(mesh.loops), dtype=np.int32)
+    mesh.polygons.foreach_get("loop_total", totals)
+    mesh.loops.foreach_get("vertex_index", corners)
+    return {"face_counts": totals, "face_indices": corners}
+
+
 def weights(thing, names):
     """Skinning weights (V, B) from the vertex groups of deforming bones, and the bone of each group.
 
@@ -133,6 +142,7 @@ def rig_arrays(thing, place):
     return {
         "rest_vertices": points(to_place(thing, armature, place), rest_positions(thing.data)),
         "faces": triangles(thing.data),
+        **polygons(thing.data),
         "bone_names": names,
         "bone_parents": np.array(parents),
         "bind_matrices": place @ rest_matrices(armature),

@@ -299,7 +299,6 @@ def test_baked_shape_keys_show_the_model(arm, method, tmp_path):
     assert len(arm.data.shape_keys.key_blocks) == count
 
 
-@pytest.mark.skip("the rig that goes to the fit has triangles in place of polygons")
 @pytest.mark.parametrize(("steps", "factor"), [(5, 0.5), (8, 1.0)])
 def test_the_modifier_that_a_fit_found_is_added(arm, steps, factor):
     smooth = arm.modifiers.new("Smooth", "CORRECTIVE_SMOOTH")

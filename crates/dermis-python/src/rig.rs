@@ -6,7 +6,7 @@ use crate::work::{quick, said};
 use dermis::arrays::{RigArrays, space};
 use dermis::internals::deform::{Base, Deformer, RiggedDeformer};
 use dermis::internals::io::{ModelFile, ModelHeader, Space, UpAxis};
-use dermis::internals::rig::{BoneIndex, Influences};
+use dermis::internals::rig::{BoneIndex, Influences, Polygons};
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -23,6 +23,10 @@ use std::sync::Arc;
 ///     Position of each vertex at rest, in units of `unit`, with `up` upwards.
 /// faces : array_like of int, shape (F, 3)
 ///     Triangles, counter-clockwise seen from outside.
+/// face_counts : array_like of int, shape (P,), optional
+///     Corners of the polygons that the triangles are made of: smoothing follows their edges. Comes with `face_indices`.
+/// face_indices : array_like of int, shape (N,), optional
+///     The corners, polygon after polygon.
 /// bone_names : sequence of str, length B
 ///     Names of the bones, parents first.
 /// bone_parents : array_like of int, shape (B,)
@@ -52,7 +56,7 @@ pub struct Rig {
 #[pymethods]
 impl Rig {
     #[new]
-    #[pyo3(signature = (*, rest_vertices, faces, bone_names, bone_parents, bind_matrices, weights = None, up = "y", unit = 1.0, name = "rig"))]
+    #[pyo3(signature = (*, rest_vertices, faces, bone_names, bone_parents, bind_matrices, weights = None, face_counts = None, face_indices = None, up = "y", unit = 1.0, name = "rig"))]
     fn new(
         py: Python<'_>,
         rest_vertices: &Bound<'_, PyAny>,
@@ -61,6 +65,8 @@ impl Rig {
         bone_parents: &Bound<'_, PyAny>,
         bind_matrices: &Bound<'_, PyAny>,
         weights: Option<&Bound<'_, PyAny>>,
+        face_counts: Option<&Bound<'_, PyAny>>,
+        face_indices: Option<&Bound<'_, PyAny>>,
         up: &str,
         unit: f64,
         name: &str,
@@ -93,6 +99,7 @@ impl Rig {
             space,
             rest_vertices: rest.vectors()?,
             faces: corners,
+            polygons: polygons(face_counts, face_indices)?,
             bone_names,
             bone_parents,
             bind_matrices,
@@ -263,6 +270,23 @@ pub fn up_of(space: &Space) -> &'static str {
     match space.up {
         UpAxis::Y => "y",
         UpAxis::Z => "z",
+    }
+}
+
+/// Polygons of their counts and corners; none without both.
+fn polygons(counts: Option<&Bound<'_, PyAny>>, indices: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Polygons>> {
+    let numbers = |name: &str, list: &Bound<'_, PyAny>| {
+        let (numbers, _) = integers(name, list, &[&[Extent::Any("N")]])?;
+        let number = |number: &i64| u32::try_from(*number).map_err(|_| error(format!("{name} holds {number}")));
+        numbers.iter().map(number).collect::<PyResult<Vec<u32>>>()
+    };
+    match (counts, indices) {
+        (Some(counts), Some(indices)) => {
+            let (counts, indices) = (numbers("face_counts", counts)?, numbers("face_indices", indices)?);
+            Ok(Some(Polygons { counts, indices }))
+        }
+        (None, None) => Ok(None),
+        _ => Err(error("face_counts and face_indices come together".to_owned())),
     }
 }
 

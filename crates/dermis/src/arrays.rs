@@ -10,8 +10,8 @@ use dermis_rig::examples::ExampleError;
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
 use dermis_rig::skeleton::{from_rows, row};
 use dermis_rig::{
-    BoneIndex, BoneTransforms, Example, ExampleSet, InfluenceError, Influences, LocalSculpt, Mesh, RigError, Skeleton,
-    SkeletonError, WorldPose,
+    BoneIndex, BoneTransforms, Example, ExampleSet, InfluenceError, Influences, LocalSculpt, Mesh, Polygons, RigError,
+    Skeleton, SkeletonError, WorldPose,
 };
 
 /// The arrays of a rig.
@@ -25,6 +25,8 @@ pub struct RigArrays {
     pub rest_vertices: Vec<DVec3>,
     /// Triangles, counter-clockwise seen from outside.
     pub faces: Vec<[u32; 3]>,
+    /// The polygons that the triangles are made of, if they are known: smoothing follows their edges.
+    pub polygons: Option<Polygons>,
     /// A name per bone, parents first.
     pub bone_names: Vec<String>,
     /// The parent of each bone, negative for a root.
@@ -102,10 +104,11 @@ impl Rig {
     /// # Errors
     /// [`ArrayError`], naming what disagrees; also for bones that do not stand parents first, because poses go by their order.
     pub fn from_arrays(arrays: RigArrays) -> Result<Self, ArrayError> {
-        let RigArrays { name, space, rest_vertices, faces, bone_names, bone_parents, bind_matrices, weights } = arrays;
+        let RigArrays { name, space, rest_vertices, faces, polygons, bone_names, bone_parents, bind_matrices, weights } =
+            arrays;
         let to_ours = space.to_ours();
         let positions = rest_vertices.into_iter().map(|p| to_ours.transform_point3(p)).collect();
-        let mesh = Mesh { positions, triangles: faces, ..Mesh::default() };
+        let mesh = Mesh { positions, triangles: faces, polygons, ..Mesh::default() };
         if let Some((at, &parent)) = bone_parents.iter().enumerate().find(|(_, p)| **p >= bone_parents.len() as i64) {
             let bone = bone_names.get(at).cloned().unwrap_or_default();
             return Err(SkeletonError::MissingParent { bone, parent, bones: bone_parents.len() }.into());

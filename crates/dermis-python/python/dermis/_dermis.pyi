@@ -51,6 +51,8 @@ class Rig:
         bone_parents: ArrayLike,
         bind_matrices: ArrayLike,
         weights: ArrayLike | None = None,
+        face_counts: ArrayLike | None = None,
+        face_indices: ArrayLike | None = None,
         up: Literal["y", "z", "Y", "Z"] = "y",
         unit: float = 1.0,
         name: str = "rig",
