@@ -101,7 +101,7 @@ impl TryFrom<String> for FactorChoice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum GravityChoice {
-    /// One of [`DOWNS`], if that leaves clearly less cross-validated error.
+    /// Down, (0, −1, 0), if that leaves clearly less cross-validated error; where Y is not known to point up, (0, 0, −1) is tried, too.
     #[default]
     Auto,
     /// No.
@@ -115,7 +115,7 @@ impl GravityChoice {
     ///
     /// # Errors
     /// A direction of no length.
-    pub fn down(direction: [f64; 3]) -> Result<Self, String> {
+    fn down(direction: [f64; 3]) -> Result<Self, String> {
         let of_length_one = DVec3::from_array(direction).try_normalize();
         let down = of_length_one.ok_or_else(|| format!("{} is no direction", list(direction)))?;
         Ok(Self::Down(down.to_array()))
@@ -159,7 +159,7 @@ impl TryFrom<String> for GravityChoice {
 
 /// The directions that are tried: down, as files are read that state their axes; and down in a file with Z up, for one that does not. Skin
 /// that saw any other direction would change where the character turns about the vertical.
-pub const DOWNS: [[f64; 3]; 2] = [[0.0, -1.0, 0.0], [0.0, 0.0, -1.0]];
+const DOWNS: [[f64; 3]; 2] = [[0.0, -1.0, 0.0], [0.0, 0.0, -1.0]];
 /// Gravity is taken if its cross-validated error is smaller by this share than that of no gravity and that of any direction across it. What
 /// bones see of a direction also says how their joints turned, which skin that does not sag may want of every direction alike.
 /// On the two skins of docs/accuracy.md that sag, down lowers the error by 95 and 40 percent, and −z by 13 and 4; on the other sets down

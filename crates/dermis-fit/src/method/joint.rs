@@ -1,7 +1,6 @@
 //! The joint model as a [`Method`](super::Method).
 
 use super::base::{BaseChoice, base_in_training};
-
 use super::correctives::CorrectiveShape;
 use super::forms::{ARC_COSINE, COMPOSITES, FactorChoice, Forms, GRAVITY, GravityChoice};
 use super::importance::{IMPORTANCE, Importance};

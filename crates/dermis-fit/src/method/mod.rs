@@ -47,7 +47,7 @@ pub use by_example::{ShapeByExampleMethod, ShapeByExampleReport};
 pub use contradictions::contradictions;
 pub use correctives::{CorrectiveShape, CorrectivesMethod, CorrectivesModelReport, DrivingTurn};
 pub use error::{Lack, MethodError};
-pub use forms::{DOWNS, FactorChoice, GravityChoice};
+pub use forms::{FactorChoice, GravityChoice};
 pub use importance::Importance;
 pub use joint::{JointMethod, JointModelReport};
 pub use learnt::{FitInput, FitReport, FitWarning, Learnt, MethodReport, RidgePoint, Solved};
