@@ -19,7 +19,7 @@ pub struct ExerciseArgs {
     /// How many poses, the rest pose included
     #[arg(long, value_name = "N", default_value_t = ExerciseSettings::default().poses as u32, value_parser = clap::value_parser!(u32).range(2..=MOST_POSES as i64))]
     count: u32,
-    /// Further poses in which the whole character is tilted, for skin that sags: they show where down is
+    /// Further poses with the whole character tilted, from which a fit learns how skin sags
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=MOST_POSES as i64))]
     tilt: u32,
     /// Frames between a pose and the next, for a simulation to run through; the motion then comes back to rest

@@ -1,12 +1,14 @@
 //! Corrective smoothing against what it must be.
 
-use dermis_deform::corrective_smooth::CorrectiveSmooth;
-use dermis_deform::corrective_smooth::LEAST_WEIGHT;
+mod tube;
+
+use dermis_deform::corrective_smooth::{CorrectiveSmooth, LEAST_WEIGHT};
 use dermis_deform::smoothing::Smoothing;
 use dermis_deform::{Base, Deformer, Scratch, blend};
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Polygons};
-use dermis_testkit::{Random, SmoothingModifier, some_motion};
+use dermis_testkit::{Random, SmoothingModifier, largest_distance, some_motion};
+use tube::{posed, weights};
 
 const ROWS: usize = 16;
 const RING: usize = 11;
@@ -31,13 +33,7 @@ fn tube() -> (Mesh, Influences) {
     polygons[5 * RING + 4] = vec![at(5, 4), at(6, 3), at(6, 4), at(6, 5), at(5, 5)];
     polygons.push((0..RING).map(|j| at(0, j)).collect());
     positions.push(DVec3::new(0.5, 0.3, 0.0));
-    let rows = positions.iter().map(|p| {
-        let along = (p.x / 0.35).clamp(0.0, 1.999);
-        let (first, part) = (along.floor(), ((along.fract() - 0.25) * 2.0).clamp(0.0, 1.0));
-        let row = [(first, 1.0 - part), (first + 1.0, part)].map(|(bone, w)| (BoneIndex::new(bone as usize), w));
-        row.into_iter().filter(|(_, w)| *w > 0.0).collect()
-    });
-    let weights = Influences::from_rows(rows).unwrap();
+    let weights = weights(&positions);
     (of_polygons(positions, &polygons), weights)
 }
 
@@ -49,28 +45,12 @@ fn of_polygons(positions: Vec<DVec3>, polygons: &[Vec<u32>]) -> Mesh {
     Mesh { positions, triangles, polygons, ..Mesh::default() }
 }
 
-/// Every bone turned about its joint, the root about the origin.
-fn posed(random: &mut Random, most: f64) -> BoneTransforms {
-    let mut all = Vec::new();
-    let mut above = DAffine3::IDENTITY;
-    for bone in 0..3 {
-        let joint = DAffine3::from_translation(DVec3::X * 0.35 * bone as f64);
-        above = above * joint * DAffine3::from_quat(random.rotation(most)) * joint.inverse();
-        all.push(above);
-    }
-    BoneTransforms::new(all)
-}
-
 fn blended(mesh: &Mesh, weights: &Influences, pose: &BoneTransforms) -> Vec<DVec3> {
     mesh.positions.iter().zip(weights.rows()).map(|(p, row)| blend(row, pose).transform_point3(*p)).collect()
 }
 
 fn skin(smooth: &CorrectiveSmooth, mesh: &Mesh, pose: &BoneTransforms) -> Vec<DVec3> {
     (0..mesh.positions.len()).map(|v| smooth.at(v, mesh.positions[v], pose)).collect()
-}
-
-fn apart(a: &[DVec3], b: &[DVec3]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max)
 }
 
 /// Oracle: the modifier, step by step. All pairs are kept, so that the two agree to rounding.
@@ -87,8 +67,12 @@ fn it_is_the_modifier() {
             let own = blended(&mesh, &weights, &pose);
             let expected = modifier.skin(&own);
             let got = skin(&smooth, &mesh, &pose);
-            assert!(apart(&got, &expected) < 1e-10, "{steps} {factor}: {}", apart(&got, &expected));
-            moved = moved.max(apart(&got, &own));
+            assert!(
+                largest_distance(&got, &expected) < 1e-10,
+                "{steps} {factor}: {}",
+                largest_distance(&got, &expected)
+            );
+            moved = moved.max(largest_distance(&got, &own));
         }
         assert!(moved > 0.005, "it does something: {moved}");
     }
@@ -123,10 +107,13 @@ fn no_steps_are_linear_blending_and_the_bind_pose_is_exact() {
     );
     let pose = posed(&mut random, 2.0);
     let own = blended(&mesh, &weights, &pose);
-    assert!(apart(&skin(&made[0], &mesh, &pose), &own) < 1e-12);
+    assert!(largest_distance(&skin(&made[0], &mesh, &pose), &own) < 1e-12);
     for (smooth, steps) in made.iter().zip(steps) {
         // Pairs of small weight are dropped, and what is kept is exact all the same.
-        assert!(apart(&skin(smooth, &mesh, &BoneTransforms::identity(3)), &mesh.positions) < 1e-14, "{steps}");
+        assert!(
+            largest_distance(&skin(smooth, &mesh, &BoneTransforms::identity(3)), &mesh.positions) < 1e-14,
+            "{steps}"
+        );
         let alone = CorrectiveSmooth::new(&mesh, &weights, steps, 0.5);
         assert_eq!(skin(smooth, &mesh, &pose), skin(&alone, &mesh, &pose), "one run for many steps is many runs");
     }
@@ -152,7 +139,7 @@ fn moving_the_character_moves_the_skin() {
     for _ in 0..20 {
         let (pose, g) = (posed(&mut random, 1.2), some_motion(2.1, DVec3::new(3.0, -1.0, 2.0)));
         let still: Vec<DVec3> = skin(&smooth, &mesh, &pose).iter().map(|p| g.transform_point3(*p)).collect();
-        assert!(apart(&skin(&smooth, &mesh, &pose.moved(g)), &still) < 1e-12);
+        assert!(largest_distance(&skin(&smooth, &mesh, &pose.moved(g)), &still) < 1e-12);
     }
     // So does moving the rig before anything is smoothed.
     let g = some_motion(1.1, DVec3::new(100.0, 20.0, -30.0));
@@ -161,7 +148,7 @@ fn moving_the_character_moves_the_skin() {
     let pose = posed(&mut random, 1.2);
     let carried = BoneTransforms::new(pose.iter().map(|m| g * *m * g.inverse()).collect());
     let expected: Vec<DVec3> = skin(&smooth, &mesh, &pose).iter().map(|p| g.transform_point3(*p)).collect();
-    assert!(apart(&skin(&other, &moved, &carried), &expected) < 1e-11);
+    assert!(largest_distance(&skin(&other, &moved, &carried), &expected) < 1e-11);
 }
 
 /// |p' − q| ≤ |p − q(rest)| in any pose, because A is a mean of rotations.
@@ -188,7 +175,7 @@ fn near_poses_have_near_skins() {
         let other = BoneTransforms::new(
             pose.iter().map(|m| *m * DAffine3::from_quat(random.rotation(1e-4))).collect::<Vec<_>>(),
         );
-        let jump = apart(&skin(&smooth, &mesh, &pose), &skin(&smooth, &mesh, &other));
+        let jump = largest_distance(&skin(&smooth, &mesh, &pose), &skin(&smooth, &mesh, &other));
         assert!(jump < 1e-3 * mesh.diagonal(), "{jump}");
     }
 }
@@ -220,7 +207,7 @@ fn corners_without_a_frame_count_nothing() {
     };
     let weights = Influences::from_rows(mesh.positions.iter().map(row)).unwrap();
     let smooth = CorrectiveSmooth::new(&mesh, &weights, 3, 0.5);
-    assert!(apart(&skin(&smooth, &mesh, &BoneTransforms::identity(2)), &mesh.positions) < 1e-14);
+    assert!(largest_distance(&skin(&smooth, &mesh, &BoneTransforms::identity(2)), &mesh.positions) < 1e-14);
     let mut random = Random::new(5);
     for _ in 0..50 {
         let pose = BoneTransforms::new(
@@ -264,7 +251,7 @@ fn seams_do_not_open() {
     let made = CorrectiveSmooth::new(&split, &same, 6, 0.5);
     let pose = posed(&mut random, 1.5);
     let (one, two) = (skin(&whole, &mesh, &pose), skin(&made, &split, &pose));
-    assert!(apart(&one, &two) < 1e-12, "{}", apart(&one, &two));
+    assert!(largest_distance(&one, &two) < 1e-12, "{}", largest_distance(&one, &two));
     for (at, &v) in copies.iter().enumerate() {
         assert!(two[first as usize + at].distance(two[v as usize]) < 1e-15);
     }
@@ -293,7 +280,7 @@ fn it_bakes_to_rounding_and_threads_change_no_bit() {
         assert_eq!(skins[0], skins[1]);
         assert_eq!(skins[0], skins[2]);
         let got: Vec<DVec3> = skins[0].iter().map(|p| p.as_dvec3()).collect();
-        assert!(apart(&got, &expected) < 2e-6, "{}", apart(&got, &expected));
+        assert!(largest_distance(&got, &expected) < 2e-6, "{}", largest_distance(&got, &expected));
     }
     // The way back keeps the skin.
     let mut again = baked.widened().unwrap();
@@ -301,5 +288,5 @@ fn it_bakes_to_rounding_and_threads_change_no_bit() {
     again.evaluate(&pose, None, &mut out).unwrap();
     let mut expected = out.clone();
     deformer.evaluate(&pose, None, &mut expected).unwrap();
-    assert!(apart(&out, &expected) < 2e-6, "{}", apart(&out, &expected));
+    assert!(largest_distance(&out, &expected) < 2e-6, "{}", largest_distance(&out, &expected));
 }

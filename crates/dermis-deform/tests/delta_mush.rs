@@ -1,12 +1,15 @@
 //! Direct delta mush against what it must be.
 
+mod tube;
+
 use dermis_deform::smoothing::Smoothing;
 use dermis_deform::{DirectDeltaMush, blend};
-use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3};
+use dermis_rig::glam::{DMat3, DQuat, DVec3};
 use dermis_rig::mesh::welded;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Polygons};
-use dermis_testkit::{Random, some_motion};
+use dermis_testkit::{Random, largest_distance, some_motion};
 use std::collections::BTreeSet;
+use tube::{posed, weights};
 
 const ROWS: usize = 14;
 const RING: usize = 10;
@@ -27,34 +30,12 @@ fn tube() -> (Mesh, Influences) {
     let triangles = quads.iter().flat_map(|&[a, b, c, d]| [[a, b, c], [a, c, d]]).collect();
     let polygons = Polygons { counts: vec![4; quads.len()], indices: quads.into_iter().flatten().collect() };
     positions.push(DVec3::new(0.5, 0.3, 0.0));
-    let rows = positions.iter().map(|p| {
-        let along = (p.x / 0.35).clamp(0.0, 1.999);
-        let (first, part) = (along.floor(), ((along.fract() - 0.25) * 2.0).clamp(0.0, 1.0));
-        let row = [(first, 1.0 - part), (first + 1.0, part)].map(|(bone, w)| (BoneIndex::new(bone as usize), w));
-        row.into_iter().filter(|(_, w)| *w > 0.0).collect()
-    });
-    let weights = Influences::from_rows(rows).unwrap();
+    let weights = weights(&positions);
     (Mesh { positions, triangles, polygons: Some(polygons), ..Mesh::default() }, weights)
-}
-
-/// Every bone turned about its joint, the root about the origin.
-fn posed(random: &mut Random, most: f64) -> BoneTransforms {
-    let mut all = Vec::new();
-    let mut above = DAffine3::IDENTITY;
-    for bone in 0..3 {
-        let joint = DAffine3::from_translation(DVec3::X * 0.35 * bone as f64);
-        above = above * joint * DAffine3::from_quat(random.rotation(most)) * joint.inverse();
-        all.push(above);
-    }
-    BoneTransforms::new(all)
 }
 
 fn skin(mush: &DirectDeltaMush, mesh: &Mesh, pose: &BoneTransforms) -> Vec<DVec3> {
     (0..mesh.positions.len()).map(|v| mush.at(v, mesh.positions[v], pose)).collect()
-}
-
-fn apart(a: &[DVec3], b: &[DVec3]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max)
 }
 
 #[test]
@@ -65,10 +46,10 @@ fn no_steps_are_linear_blending_and_the_bind_pose_is_exact() {
     let pose = posed(&mut random, 2.0);
     let blended: Vec<DVec3> =
         mesh.positions.iter().zip(weights.rows()).map(|(p, row)| blend(row, &pose).transform_point3(*p)).collect();
-    assert!(apart(&skin(&made[0], &mesh, &pose), &blended) < 1e-12);
+    assert!(largest_distance(&skin(&made[0], &mesh, &pose), &blended) < 1e-12);
     for (mush, steps) in made.iter().zip(steps) {
         // Pairs of small weight are dropped, and what is kept is exact all the same.
-        assert!(apart(&skin(mush, &mesh, &BoneTransforms::identity(3)), &mesh.positions) < 1e-14, "{steps}");
+        assert!(largest_distance(&skin(mush, &mesh, &BoneTransforms::identity(3)), &mesh.positions) < 1e-14, "{steps}");
         assert_eq!(mush, &DirectDeltaMush::new(&mesh, &weights, steps), "one run for many steps is many runs");
     }
     // The point by itself follows linear blending with any steps.
@@ -83,7 +64,7 @@ fn moving_the_character_moves_the_skin() {
     for _ in 0..20 {
         let (pose, g) = (posed(&mut random, 1.2), some_motion(2.1, DVec3::new(3.0, -1.0, 2.0)));
         let still: Vec<DVec3> = skin(&mush, &mesh, &pose).iter().map(|p| g.transform_point3(*p)).collect();
-        assert!(apart(&skin(&mush, &mesh, &pose.moved(g)), &still) < 1e-12);
+        assert!(largest_distance(&skin(&mush, &mesh, &pose.moved(g)), &still) < 1e-12);
     }
     // So does moving the rig before anything is smoothed.
     let g = some_motion(1.1, DVec3::new(100.0, 20.0, -30.0));
@@ -92,7 +73,7 @@ fn moving_the_character_moves_the_skin() {
     let pose = posed(&mut random, 1.2);
     let carried = BoneTransforms::new(pose.iter().map(|m| g * *m * g.inverse()).collect());
     let expected: Vec<DVec3> = skin(&mush, &mesh, &pose).iter().map(|p| g.transform_point3(*p)).collect();
-    assert!(apart(&skin(&other, &moved, &carried), &expected) < 1e-11);
+    assert!(largest_distance(&skin(&other, &moved, &carried), &expected) < 1e-11);
 }
 
 /// |p' − LBS_i| ≤ |p − p̄| + max |LBS_j − LBS_i| over the vertices within the steps, whatever the pose; dropped pairs add a
@@ -149,7 +130,7 @@ fn seams_do_not_open() {
     let made = DirectDeltaMush::new(&split, &same, 6);
     let pose = posed(&mut random, 1.5);
     let (one, two) = (skin(&whole, &mesh, &pose), skin(&made, &split, &pose));
-    assert!(apart(&one, &two) < 1e-12);
+    assert!(largest_distance(&one, &two) < 1e-12);
     for (at, &v) in copies.iter().enumerate() {
         assert!(two[first as usize + at].distance(one[v as usize]) < 1e-12);
     }

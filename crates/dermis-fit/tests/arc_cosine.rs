@@ -5,7 +5,7 @@ use dermis_fit::method::{BaseChoice, FactorChoice, FitInput, GravityChoice, Join
 use dermis_fit::silent;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Example, ExampleSet};
-use dermis_testkit::{Arm, ArmPose};
+use dermis_testkit::{Arm, ArmPose, rms_of};
 
 /// Poses of an arm that bends its elbow alone, by so many degrees, with a bulge beside the elbow.
 fn bent(arm: &Arm, degrees: impl Iterator<Item = f64>, bulge: impl Fn(f64) -> f64) -> Vec<Example> {
@@ -36,16 +36,6 @@ fn kernel(learnt: &Learnt) -> String {
     kernel.expect("the report names the kernel").1.clone()
 }
 
-fn rms(learnt: &mut Learnt, unseen: &[Example]) -> f64 {
-    let mut out = vec![DVec3::ZERO; learnt.deformer.rest().len()];
-    let mut sum = 0.0;
-    for example in unseen {
-        learnt.deformer.evaluate(&example.transforms, None, &mut out).unwrap();
-        sum += out.iter().zip(&example.positions).map(|(a, b)| a.distance_squared(*b)).sum::<f64>();
-    }
-    (sum / (unseen.len() * out.len()) as f64).sqrt()
-}
-
 #[test]
 fn it_is_taken_where_skin_bulges_on_one_side_of_a_hinge() {
     let arm = Arm::new(9, 6);
@@ -54,7 +44,7 @@ fn it_is_taken_where_skin_bulges_on_one_side_of_a_hinge() {
     let unseen = bent(&arm, (-11..=11).map(|i| 11.0 * f64::from(i)), one_side);
     let (mut auto, mut off) = (learn(&arm, train.clone(), FactorChoice::Auto), learn(&arm, train, FactorChoice::Off));
     assert!(kernel(&auto).contains("arc-cosine to 50 %"), "{}", kernel(&auto));
-    let (with, without) = (rms(&mut auto, &unseen), rms(&mut off, &unseen));
+    let (with, without) = (rms_of(&mut auto.deformer, &unseen), rms_of(&mut off.deformer, &unseen));
     assert!(with < 0.9 * without, "{with} of {without}");
 }
 

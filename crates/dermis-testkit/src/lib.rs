@@ -38,6 +38,7 @@ pub use random::Random;
 pub use scanner::Scanner;
 pub use tree::Tree;
 
+use dermis_deform::Deformer;
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneTransforms, Example, Influences, LocalSculpt, Mesh, Rig, Skeleton, WorldPose};
 
@@ -49,6 +50,21 @@ pub fn largest_distance(a: &[DVec3], b: &[DVec3]) -> f64 {
     assert_eq!(a.len(), b.len(), "two skins of different sizes");
     let distances = a.iter().zip(b).map(|(a, b)| a.distance(*b));
     distances.fold(0.0, |most, d| if d.is_finite() { most.max(d) } else { f64::INFINITY })
+}
+
+/// The root mean square distance of a model from examples.
+///
+/// # Panics
+/// If the model cannot be posed as an example is.
+pub fn rms_of(model: &mut Deformer, examples: &[Example]) -> f64 {
+    let skin = |example: &Example| {
+        let mut out = vec![DVec3::ZERO; model.rest().len()];
+        model.evaluate(&example.transforms, None, &mut out).expect("an example of its rig");
+        out
+    };
+    let skins: Vec<Vec<DVec3>> = examples.iter().map(skin).collect();
+    let expected: Vec<Vec<DVec3>> = examples.iter().map(|example| example.positions.clone()).collect();
+    rms(&skins, &expected)
 }
 
 /// The root mean square distance of corresponding points over several skins.

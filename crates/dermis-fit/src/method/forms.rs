@@ -38,7 +38,7 @@ pub(super) const ARC_COSINE: Setting = Setting::new(
     "arc-cosine",
     "auto|off|SHARE",
     "auto",
-    "Share of the arc-cosine kernel, which grows with the angle without end, in the kernel of joints: auto (a half or none, by \
+    "Share of the arc-cosine kernel, which keeps growing with the angle, in the kernel of joints: auto (a half or none, by \
      cross-validation), off, or the share",
 )
 .range(1e-3, 1.0);
@@ -47,7 +47,8 @@ pub(super) const GRAVITY: Setting = Setting::new(
     "gravity",
     "auto|off|X,Y,Z",
     "auto",
-    "Skin that sags sees where down is: auto (by cross-validation), off, or the direction in which gravity acted on the examples, with Y up",
+    "Whether bones see which way is down, for skin that sags: auto (by cross-validation), off, or the direction of gravity in the examples, Y \
+     up",
 )
 .everyone();
 
@@ -174,8 +175,8 @@ const ETAS: [f64; 2] = [1.0, 2.0];
 /// Composites are taken if they lower the cross-validated error by this share.
 const COMPOSITES_GAIN: f64 = 0.015;
 
-/// A value that was taken, with those that were compared and the cross-validated error that each leaves, the best first but for what
-/// lost by less than it had to gain; none where the value was stated.
+/// The value taken, and all that were compared with the cross-validated error that each leaves, the one taken first. Nothing was compared
+/// where the value was stated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Taken<T> {
@@ -208,7 +209,7 @@ impl Forms {
         settings: &JointSettings,
         progress: Progress<'_>,
     ) -> Result<Self, MethodError> {
-        // Of local sculpts, every one says its own; what they touched hardly speaks of kernels, and not of gravity.
+        // Local sculpts are too few to choose a kernel, and nobody sculpts gravity.
         let whole_skins = training.examples.iter().all(|example| example.local.is_none());
         let mut search = Search { training, weights, settings: for_choice(settings), plain, progress };
         let set_share = |settings: &mut JointSettings, share| settings.arc_cosine = share;
@@ -234,7 +235,7 @@ impl Forms {
         Ok(Self { arc_cosine, gravity, composites })
     }
 
-    /// The settings of the fit. Examples of which gravity acts askew to the plane of symmetry do not teach the other side.
+    /// Puts them into the settings of the fit. Examples teach the other side only if gravity lies in the plane of symmetry.
     pub fn set(&self, settings: &mut JointSettings) {
         settings.arc_cosine = self.arc_cosine.value;
         settings.gravity = self.gravity.value.map(DVec3::from_array);
@@ -245,7 +246,7 @@ impl Forms {
     }
 }
 
-/// Gravity is mirrored into itself if its image is no farther from it.
+/// Gravity lies in the plane of symmetry if its mirror image is nearer than this.
 const ASKEW: f64 = 1e-3;
 
 /// The search for forms: each is tried with those that were taken before.

@@ -5,6 +5,7 @@ use dermis_fit::joints::composite::composite_pairs;
 use dermis_fit::method::{FactorChoice, FitInput, JointMethod, Learnt, Method, MethodReport};
 use dermis_rig::ExampleSet;
 use dermis_testkit::arm::UPPER;
+use dermis_testkit::rms_of;
 
 /// Composites of a vertex with the roots of their relevances, written out a second time.
 pub fn of_vertex(
@@ -98,16 +99,6 @@ fn swelling(arm: &Arm, poses: &[ArmPose], together: bool) -> Vec<Example> {
     arm.examples(poses).into_iter().map(swell).collect()
 }
 
-fn rms(mut learnt: Learnt, unseen: &[Example]) -> f64 {
-    let mut out = vec![DVec3::ZERO; learnt.deformer.rest().len()];
-    let mut sum = 0.0;
-    for example in unseen {
-        learnt.deformer.evaluate(&example.transforms, None, &mut out).unwrap();
-        sum += out.iter().zip(&example.positions).map(|(a, b)| a.distance_squared(*b)).sum::<f64>();
-    }
-    (sum / (unseen.len() * out.len()) as f64).sqrt()
-}
-
 #[test]
 fn cross_validation_takes_composites_where_joints_interact_and_only_there() {
     let arm = Arm::new(9, 6);
@@ -124,10 +115,10 @@ fn cross_validation_takes_composites_where_joints_interact_and_only_there() {
         tried[0].0
     };
     let unseen = swelling(&arm, &ArmPose::some(20, 33), true);
-    let with = learn(FactorChoice::Auto, true);
+    let mut with = learn(FactorChoice::Auto, true);
     assert!(taken(&with) > 0.0);
-    let without = learn(FactorChoice::Off, true);
-    let (with, without) = (rms(with, &unseen), rms(without, &unseen));
+    let mut without = learn(FactorChoice::Off, true);
+    let (with, without) = (rms_of(&mut with.deformer, &unseen), rms_of(&mut without.deformer, &unseen));
     assert!(with < 0.8 * without, "{with} of {without}");
     assert_eq!(taken(&learn(FactorChoice::Auto, false)), 0.0);
 }
