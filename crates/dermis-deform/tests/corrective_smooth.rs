@@ -251,7 +251,7 @@ fn seams_do_not_open() {
     let made = CorrectiveSmooth::new(&split, &same, 6, 0.5);
     let pose = posed(&mut random, 1.5);
     let (one, two) = (skin(&whole, &mesh, &pose), skin(&made, &split, &pose));
-    assert!(largest_distance(&one, &two) < 1e-12, "{}", largest_distance(&one, &two));
+    assert!(largest_distance(&one, &two[..one.len()]) < 1e-12, "{}", largest_distance(&one, &two[..one.len()]));
     for (at, &v) in copies.iter().enumerate() {
         assert!(two[first as usize + at].distance(two[v as usize]) < 1e-15);
     }

@@ -130,7 +130,7 @@ fn seams_do_not_open() {
     let made = DirectDeltaMush::new(&split, &same, 6);
     let pose = posed(&mut random, 1.5);
     let (one, two) = (skin(&whole, &mesh, &pose), skin(&made, &split, &pose));
-    assert!(largest_distance(&one, &two) < 1e-12);
+    assert!(largest_distance(&one, &two[..one.len()]) < 1e-12);
     for (at, &v) in copies.iter().enumerate() {
         assert!(two[first as usize + at].distance(one[v as usize]) < 1e-12);
     }
