@@ -95,7 +95,7 @@ pub fn show(outcome: &ExerciseOutcome, ui: &Ui, json: bool) -> ExitCode {
     let said: Vec<String> = there.map(|(kind, word)| format!("{} {word}", outcome.poses(*kind))).collect();
     ui.print(&format!("{} poses: rest, {}", made.poses.len(), said.join(", ")));
     if made.left_out > 0 {
-        ui.print(&format!("{} ends of ranges are shown by no pose: raise --poses", made.left_out));
+        ui.print(&format!("{} ends of ranges are shown by no pose: raise --count", made.left_out));
     }
     ui.print(&format!(
         "{} poses eased and {} left out where skin would meet skin ({} bones with a capsule)",

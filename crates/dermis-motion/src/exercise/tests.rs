@@ -251,3 +251,44 @@ fn what_makes_no_exercise_is_said() {
         ExerciseError::Limits { found: 0, bones: 4 }
     ));
 }
+
+/// Down, seen from the character, is spread evenly over the sphere: by height and around.
+#[test]
+fn tilted_poses_show_every_direction_of_down() {
+    let tree = Tree::new(9, 60, 3);
+    let skeleton = tree.rig.skeleton();
+    let limits = limits(skeleton);
+    let anatomy = given(skeleton, &limits);
+    let upright = exercise(&tree.rig, &anatomy, &settings(12, 0, Layout::Together)).unwrap();
+    let asked = ExerciseSettings { tilted: 20, ..settings(12, 0, Layout::Together) };
+    let made = exercise(&tree.rig, &anatomy, &asked).unwrap();
+    assert_eq!((made.poses.len() + made.dropped, made.poses[0].kind), (32 + made.dropped, Kind::Rest));
+    let mut seen = Vec::new();
+    for (pose, frame) in made.poses.iter().zip(&made.motion.frames) {
+        let root = frame.pose.bones[bone(0)] * skeleton.inverse_bind()[bone(0)];
+        let down = root.matrix3.transpose() * DVec3::NEG_Y;
+        match pose.kind {
+            Kind::Tilted => seen.push(down),
+            _ => assert!(down.distance(DVec3::NEG_Y) < 1e-9, "{}", pose.label),
+        }
+        for at in skeleton.bones().skip(1) {
+            assert!(limits[at] == JointLimits::Locked || limits[at].excess(turn(skeleton, frame, at)) < 1e-9);
+        }
+    }
+    assert_eq!(seen.len(), 20);
+    let middle = seen.iter().sum::<DVec3>() / 20.0;
+    assert!(middle.length() < 0.1, "{middle}");
+    let nearest = |at: usize| {
+        let others = (0..seen.len()).filter(|other| *other != at);
+        others.map(|other| seen[at].angle_between(seen[other])).fold(f64::INFINITY, f64::min)
+    };
+    assert!((0..20).all(|at| nearest(at) > 20f64.to_radians()), "two directions are nearly one");
+    // The other poses are those of an exercise without tilts, in whatever order.
+    let labels = |made: &Exercise| {
+        let kept = made.poses.iter().filter(|pose| !matches!(pose.kind, Kind::Tilted | Kind::Spread));
+        let mut labels: Vec<String> = kept.map(|pose| pose.label.clone()).collect();
+        labels.sort();
+        labels
+    };
+    assert_eq!(labels(&made), labels(&upright));
+}
