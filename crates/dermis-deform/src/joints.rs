@@ -312,7 +312,7 @@ impl JointPose {
     }
 
     /// Rotations of the welded bones; empty unless the frame is a quaternion blend.
-    pub(crate) fn quaternions(&self) -> &[DQuat] {
+    pub fn quaternions(&self) -> &[DQuat] {
         &self.quaternions
     }
 

@@ -53,6 +53,9 @@ pub struct ReadOptions {
     /// The shapes wanted of a bundle of corrections. Whoever reads examples sets it: a model of rest shapes wants them as stored.
     #[serde(skip)]
     pub shapes: BundleShapes,
+    /// The files were read before: bundles that are read in slices are neither hashed nor looked at again.
+    #[serde(skip)]
+    pub known: bool,
 }
 
 impl Default for ReadOptions {
@@ -66,6 +69,7 @@ impl Default for ReadOptions {
             partial: false,
             trust_order: false,
             shapes: BundleShapes::Skins,
+            known: false,
         }
     }
 }
@@ -399,7 +403,9 @@ fn with_both(
         note.remarks.push(format!("{incomplete} records lack a pose or a skin and were left out"));
     }
     note.needs.order = true;
-    check_skins(rig, &examples, &|pose| own_skin(rig, pose), options.trust_order, path)?;
+    if !options.known {
+        check_skins(rig, &examples, &|pose| own_skin(rig, pose), options.trust_order, path)?;
+    }
     Ok(examples)
 }
 

@@ -1,7 +1,7 @@
 //! The input of every fit, its errors, and its progress.
 
 use crate::inverse::InverseError;
-use dermis_rig::glam::DVec3;
+use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::{
     BoneIndex, BoneTransforms, Example, InfluenceError, Influences, Rows, RowsError, Skeleton, VertexIndex,
     pose_numbers,
@@ -42,8 +42,12 @@ pub enum BasePoses<'a> {
     Residuals {
         /// Where each vertex of the mesh stands in a list of residuals; [`UNHELD`] if it is not there.
         places: &'a [u32],
-        /// A list of residuals per example.
-        values: &'a [Vec<DVec3>],
+        /// The list of each example.
+        order: &'a [usize],
+        /// Lists of residuals, one after the other, in 32 bits: those keep one part in 10⁷ of a residual.
+        values: &'a [Vec3],
+        /// How many a list has.
+        held: usize,
     },
 }
 
@@ -76,6 +80,13 @@ pub(crate) fn of_table(table: &'static str) -> impl Fn(RowsError) -> FitError {
     move |source| FitError::Table { table, source: source.into() }
 }
 
+/// An example of which the pose alone is held.
+pub(crate) fn without_skin(example: &Example) -> Example {
+    let Example { label, time, transforms, importance, .. } = example;
+    let (label, transforms) = (label.clone(), transforms.clone());
+    Example { label, time: *time, transforms, positions: vec![], importance: *importance, local: None }
+}
+
 /// The place of a vertex whose residuals are not held.
 pub const UNHELD: u32 = u32::MAX;
 
@@ -105,12 +116,20 @@ impl BasePoses<'_> {
     /// No base.
     pub const NONE: Self = Self::Stored(&[]);
 
-    /// What is stored per example; none if positions are computed.
+    /// The positions stored per example; none if they are computed, or residuals held.
     fn stored(&self) -> &[Vec<DVec3>] {
         match self {
             Self::Stored(all) => all,
-            Self::Computed(_) => &[],
-            Self::Residuals { values, .. } => values,
+            Self::Computed(_) | Self::Residuals { .. } => &[],
+        }
+    }
+
+    /// How many vertices each example stores.
+    fn counts(&self) -> Vec<usize> {
+        match self {
+            Self::Stored(all) => all.iter().map(Vec::len).collect(),
+            Self::Computed(_) => vec![],
+            Self::Residuals { order, held, .. } => vec![*held; order.len()],
         }
     }
 
@@ -270,8 +289,14 @@ pub enum FitError {
     Cancelled,
 }
 
-/// Examples and base poses of their own.
-pub(crate) type Included = (Vec<Example>, Vec<Vec<DVec3>>);
+/// Some of the examples, with base poses of their own.
+pub(crate) struct Included {
+    examples: Vec<Example>,
+    /// Their base poses, if those are stored.
+    base: Vec<Vec<DVec3>>,
+    /// Where the residuals of each are, if those alone are held.
+    order: Vec<usize>,
+}
 
 impl Training<'_> {
     /// What the base leaves of vertex `v` in example `s`.
@@ -279,7 +304,9 @@ impl Training<'_> {
         match self.base {
             BasePoses::Stored(all) => self.examples[s].positions[v] - all[s][v],
             BasePoses::Computed(at) => self.examples[s].positions[v] - at(&self.examples[s].transforms, v),
-            BasePoses::Residuals { places, values } => values[s][places[v] as usize],
+            BasePoses::Residuals { places, order, values, held } => {
+                values[order[s] * held + places[v] as usize].as_dvec3()
+            }
         }
     }
 
@@ -354,10 +381,17 @@ impl Training<'_> {
     /// must count nowhere, neither in folds nor for the guard. Serves [`Training::with`].
     pub(crate) fn included(&self) -> Option<Included> {
         let included: Vec<usize> = (0..self.examples.len()).filter(|&s| self.examples[s].importance > 0.0).collect();
-        (included.len() < self.examples.len()).then(|| {
-            let base = included.iter().filter_map(|&s| self.base.stored().get(s).cloned()).collect();
-            (included.iter().map(|&s| self.examples[s].clone()).collect(), base)
-        })
+        (included.len() < self.examples.len()).then(|| self.some(included))
+    }
+
+    /// Some of the examples.
+    fn some(&self, mut order: Vec<usize>) -> Included {
+        let base = order.iter().filter_map(|&s| self.base.stored().get(s).cloned()).collect();
+        let examples = order.iter().map(|&s| self.examples[s].clone()).collect();
+        if let BasePoses::Residuals { order: known, .. } = self.base {
+            order.iter_mut().for_each(|s| *s = known[*s]);
+        }
+        Included { examples, base, order }
     }
 
     /// As [`Training::included`], with the examples of one pose one after another: a fold takes all of them or none. `None` if
@@ -369,20 +403,17 @@ impl Training<'_> {
         at.sort_by_key(|&at| numbers[at]);
         order = at.into_iter().map(|at| order[at]).collect();
         let unchanged = order.len() == self.examples.len() && order.is_sorted();
-        (!unchanged).then(|| {
-            let base = order.iter().filter_map(|&s| self.base.stored().get(s).cloned()).collect();
-            (order.iter().map(|&s| self.examples[s].clone()).collect(), base)
-        })
+        (!unchanged).then(|| self.some(order))
     }
 
     /// The same training on the examples of [`Training::included`] or [`Training::grouped`].
     pub(crate) fn with<'a>(&'a self, included: &'a Option<Included>) -> Training<'a> {
         match included {
-            Some((examples, base)) => match self.base {
+            Some(Included { examples, base, order }) => match self.base {
                 BasePoses::Stored(_) => Training { examples, base: base.into(), ..*self },
                 BasePoses::Computed(_) => Training { examples, ..*self },
-                BasePoses::Residuals { places, .. } => {
-                    Training { examples, base: BasePoses::Residuals { places, values: base }, ..*self }
+                BasePoses::Residuals { places, values, held, .. } => {
+                    Training { examples, base: BasePoses::Residuals { places, order, values, held }, ..*self }
                 }
             },
             None => *self,
@@ -394,12 +425,12 @@ impl Training<'_> {
         if matches!(self.base, BasePoses::Computed(_)) {
             return Ok(());
         }
-        let (base, held) = (self.base.stored(), self.base.held(self.rest.len()));
-        if base.len() != self.examples.len() {
-            return Err(FitError::Counts { what: "base poses", found: base.len(), expected: self.examples.len() });
+        let (counts, held) = (self.base.counts(), self.base.held(self.rest.len()));
+        if counts.len() != self.examples.len() {
+            return Err(FitError::Counts { what: "base poses", found: counts.len(), expected: self.examples.len() });
         }
-        match base.iter().find(|base| base.len() != held) {
-            Some(base) => Err(FitError::Counts { what: "vertices of a base pose", found: base.len(), expected: held }),
+        match counts.into_iter().find(|count| *count != held) {
+            Some(found) => Err(FitError::Counts { what: "vertices of a base pose", found, expected: held }),
             None => Ok(()),
         }
     }

@@ -6,8 +6,8 @@ use bench::skinned;
 use dermis_deform::RiggedDeformer;
 use dermis_deform::baked::{CoefficientPrecision, Scratch};
 use dermis_fit::method::{
-    BaseChoice, CorrectivesMethod, FitInput, JointMethod, Learnt, Method, MethodError, MweMethod, MweRidge,
-    PoseSpaceSettings, PsdMethod,
+    BaseChoice, CoefficientChoice, CorrectivesMethod, FitInput, JointMethod, Learnt, Method, MethodError, MweMethod,
+    MweRidge, PoseSpaceSettings, PsdMethod,
 };
 use dermis_fit::silent;
 use dermis_rig::glam::{DVec3, Vec3};
@@ -127,9 +127,12 @@ fn coefficients_of_16_bits_serve_beneath() {
             ..MweMethod::default()
         })
     };
-    for coefficients in [CoefficientPrecision::Single, CoefficientPrecision::Sixteen] {
+    for (coefficients, precision) in [
+        (CoefficientChoice::Single, CoefficientPrecision::Single),
+        (CoefficientChoice::Sixteen, CoefficientPrecision::Sixteen),
+    ] {
         let second = fitted(&arm.rig, &set, &method(coefficients), Some(&first)).unwrap();
-        assert_eq!(second.baked().precision(), coefficients);
+        assert_eq!(second.baked().precision(), precision);
         assert!(off(&second, &set) < off(&first, &set));
     }
 }

@@ -153,29 +153,36 @@ impl<'a> Scoring<'a> {
         let counted = touched.as_deref();
         let unseen = self.unseen.as_mut().filter(|_| !trained);
         let (unseen, unseen_baseline) = unseen.map_or((None, None), |(model, base)| (Some(model), base.as_mut()));
-        let skin = self.runner.run(&example.transforms, given).map_err(failed)?;
-        for errors in [&mut self.errors].into_iter().chain(unseen) {
-            errors.add_part(&example.label, &example.positions, skin, counted).map_err(failed)?;
-        }
         let ratio = |posed: &[DVec3], rest: f64| volume(&rig.mesh().triangles, posed) / rest;
-        let volume = self.rest_volume.map(|rest| (ratio(&example.positions, rest), ratio(skin, rest)));
-        let guarded = self.runner.guarded();
+        let rest_volume = self.rest_volume;
+        // The model, and beside it all that does not need its skin.
+        let (runner, errors, baseline) = (&mut self.runner, &mut self.errors, &mut self.baseline);
+        let of_model = || {
+            let skin = runner.run(&example.transforms, given).map_err(failed)?;
+            for errors in [errors].into_iter().chain(unseen) {
+                errors.add_part(&example.label, &example.positions, skin, counted).map_err(failed)?;
+            }
+            Ok::<_, MeasureError>((rest_volume.map(|rest| ratio(skin, rest)), runner.guarded()))
+        };
+        let of_others = || {
+            if let Some((errors, runner)) = baseline {
+                let skin = runner.run(&example.transforms, None).map_err(failed)?;
+                for errors in [errors].into_iter().chain(unseen_baseline) {
+                    errors.add_part(&example.label, &example.positions, skin, counted).map_err(failed)?;
+                }
+            }
+            let far = self.model.training().map(|t| t.distance(rig.skeleton(), &example.transforms));
+            Ok::<_, MeasureError>((rest_volume.map(|rest| ratio(&example.positions, rest)), far))
+        };
+        let (of_model, of_others) = rayon::join(of_model, of_others);
+        let ((volume_of_model, guarded), (volume_of_example, far)) = (of_model?, of_others?);
         self.frames.push(FrameScore {
             held: guarded.held as f64 / rig.mesh().positions.len().max(1) as f64,
             limited: guarded.limited as f64 / guarded.features.max(1) as f64,
-            distance: self.model.training().and_then(|t| {
-                let far = t.distance(rig.skeleton(), &example.transforms);
-                Some((far.degrees, rig.skeleton().names()[far.bone?].clone()))
-            }),
+            distance: far.and_then(|far| Some((far.degrees, rig.skeleton().names()[far.bone?].clone()))),
             trained,
-            volume,
+            volume: volume_of_example.zip(volume_of_model),
         });
-        if let Some((errors, runner)) = &mut self.baseline {
-            let skin = runner.run(&example.transforms, None).map_err(failed)?;
-            for errors in [errors].into_iter().chain(unseen_baseline) {
-                errors.add_part(&example.label, &example.positions, skin, counted).map_err(failed)?;
-            }
-        }
         Ok(())
     }
 

@@ -10,6 +10,8 @@ use std::io::{BufReader, Read, Seek};
 
 /// Examples that are held at a time.
 const AT_ONCE: usize = 16;
+/// Of so many slices one is compared with the rig.
+const LOOKED_AT: usize = 64;
 /// Bytes of positions that are held at a time, unless one example takes more.
 const MOST_BYTES: usize = 128 << 20;
 
@@ -102,14 +104,18 @@ fn bundle<E: From<FileError>>(
     let mut note = FileNote { path: path.display().to_string(), bytes, ..FileNote::default() };
     let (mut read, mut poses, mut timed) = (0, 0, true);
     let most = (AT_ONCE * 24 * rig.mesh().positions.len()).min(MOST_BYTES);
+    let (mut slices, mut of_slice_options) = (0, options.clone());
     let slice = |contents: &mut Contents| {
+        // What is wrong with a file is wrong with all of it.
+        of_slice_options.known = options.known || slices % LOOKED_AT != 0;
+        slices += 1;
         read += contents.records.len();
         contents.records.retain(|record| source.takes(&record.label));
         if contents.records.is_empty() {
             return Ok(());
         }
         let mut of_slice = FileNote { remarks: vec![], ..note.clone() };
-        let records = with_both(rig, contents, options, path, &mut of_slice).map_err(stopped)?;
+        let records = with_both(rig, contents, &of_slice_options, path, &mut of_slice).map_err(stopped)?;
         note.needs = of_slice.needs;
         if note.remarks.is_empty() {
             note.remarks = of_slice.remarks;
@@ -139,6 +145,8 @@ fn bundle<E: From<FileError>>(
     }
     note.remarks.extend(contents.warnings.iter().map(Warning::to_string));
     note.remarks.push(format!("{poses} examples, in slices"));
-    note.hash = hash_of(path)?;
+    if !options.known {
+        note.hash = hash_of(path)?;
+    }
     Ok(Some(Streamed { name: contents.name, notes: vec![note], poses, is_clip: timed && poses > 1 }))
 }

@@ -1,11 +1,13 @@
 //! A fit in blocks of vertices, whose residuals are held one block at a time.
 
+use super::scene::starts;
 use super::solve::Coefficients;
 use super::whole::Choice;
 use super::{Form, JointFit, JointSettings, check};
-use crate::training::{BasePoses, FitError, Progress, Ticker, Training, UNHELD};
-use dermis_rig::glam::DVec3;
-use dermis_rig::{Influences, Mirror};
+use crate::training::{BasePoses, FitError, Progress, Ticker, Training, UNHELD, without_skin};
+use dermis_rig::glam::{DVec3, Vec3};
+use dermis_rig::{Example, Influences, Mirror};
+use dermis_solve::cross_validation::Folds;
 use dermis_solve::faer::Mat;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -30,7 +32,9 @@ impl BlockFit {
         let included = training.grouped();
         let training = &training.with(&included);
         let vertices = training.rest.len();
-        let form = Form::choose(training, weights, settings, &Ticker::new(vertices as u64, progress))?;
+        let dealt = Dealt::of(training, settings);
+        let (training, settings) = dealt.or(training, settings);
+        let form = Form::choose(&training, weights, settings, &Ticker::new(vertices as u64, progress))?;
         Ok(Self { form, solved: Vec::with_capacity(vertices), largest_residuals: vec![0.0; vertices] })
     }
 
@@ -59,7 +63,12 @@ impl BlockFit {
         Ok(order)
     }
 
-    /// Solves a block. The residuals of its vertices and of their mirror images are held.
+    /// Whether mirror images take part.
+    pub fn is_mirrored(&self) -> bool {
+        self.form.mirrored
+    }
+
+    /// Solves a block. The residuals of its vertices are held, and those of their mirror images if these take part.
     pub fn solve(
         &mut self,
         training: &Training<'_>,
@@ -203,57 +212,97 @@ pub struct SolvedVertex {
     pub largest_residual: f64,
 }
 
-/// Vectors at some vertices of a mesh, a list per example.
-pub(crate) struct Held {
+/// What a choice looks at where poses are too many to be left out one by one: the examples dealt to parts, without skins, and the
+/// residuals at some vertices.
+pub(super) struct Dealt(Option<(Vec<Example>, Held<Vec3>, JointSettings)>);
+
+impl Dealt {
+    /// The examples of one pose stand one after another.
+    pub fn of(training: &Training<'_>, settings: &JointSettings) -> Self {
+        let starts = starts(training);
+        let poses = starts.len() - 1;
+        let parts = settings.dealt(poses).filter(|_| training.examples.iter().all(|example| example.local.is_none()));
+        let Some(parts) = parts else { return Self(None) };
+        let vertices = training.rest.len();
+        let stride = settings.stride(vertices, training.examples.len());
+        let mut held =
+            Held::new((0..vertices).step_by(stride), settings.mirror.as_ref(), vertices, training.examples.len());
+        let mut examples = Vec::with_capacity(training.examples.len());
+        for pose in (0..parts).flat_map(|part| (part..poses).step_by(parts)) {
+            for s in starts[pose]..starts[pose + 1] {
+                examples.push(without_skin(&training.examples[s]));
+                held.push(|v| training.residual(s, v).as_vec3());
+            }
+        }
+        Self(Some((examples, held, JointSettings { folds: Folds::Blocks(parts), ..settings.clone() })))
+    }
+
+    /// The training and the settings of the choice.
+    pub fn or<'a>(&'a self, training: &Training<'a>, settings: &'a JointSettings) -> (Training<'a>, &'a JointSettings) {
+        match &self.0 {
+            Some((examples, held, settings)) => (Training { examples, base: held.residuals(), ..*training }, settings),
+            None => (*training, settings),
+        }
+    }
+}
+
+/// Vectors at some vertices of a mesh, a list per example: positions, or residuals in 32 bits.
+pub(crate) struct Held<T> {
     vertices: Vec<usize>,
     /// Where each vertex of the mesh stands in a list.
     places: Vec<u32>,
-    values: Vec<Vec<DVec3>>,
+    /// The list of each example, in order.
+    order: Vec<usize>,
+    /// One list after the other.
+    values: Vec<T>,
 }
 
-impl Held {
-    /// Nothing yet of some vertices and their mirror images, in a mesh of `all`.
-    pub fn new(vertices: impl Iterator<Item = usize>, mirror: Option<&Mirror>, all: usize) -> Self {
+impl<T: Copy + Send + Sync> Held<T> {
+    /// Nothing yet of some vertices and their mirror images, in a mesh of `all`, with room for so many examples.
+    pub fn new(vertices: impl Iterator<Item = usize>, mirror: Option<&Mirror>, all: usize, examples: usize) -> Self {
         let image = |v: usize| mirror.and_then(|mirror| mirror.vertices[v]).map(|v| v as usize);
         let mut vertices: Vec<usize> = vertices.flat_map(|v| std::iter::once(v).chain(image(v))).collect();
         vertices.sort_unstable();
         vertices.dedup();
         let mut places = vec![UNHELD; all];
         vertices.iter().enumerate().for_each(|(at, &v)| places[v] = at as u32);
-        Self { vertices, places, values: vec![] }
+        let values = Vec::with_capacity(vertices.len() * examples);
+        Self { vertices, places, order: vec![], values }
     }
 
-    /// The same vertices, and no example.
-    pub fn empty(&self) -> Self {
-        Self { vertices: self.vertices.clone(), places: self.places.clone(), values: vec![] }
+    /// Nothing yet of the same vertices.
+    pub fn none<U>(&self) -> Held<U> {
+        Held { vertices: self.vertices.clone(), places: self.places.clone(), order: vec![], values: vec![] }
     }
 
     /// Takes what belongs to it from the next example.
-    pub fn push(&mut self, of: impl Fn(usize) -> DVec3) {
-        self.values.push(self.vertices.iter().map(|&v| of(v)).collect());
-    }
-
-    /// Examples taken so far.
-    pub fn examples(&self) -> usize {
-        self.values.len()
+    pub fn push(&mut self, of: impl Fn(usize) -> T + Sync) {
+        self.order.push(self.order.len());
+        self.values.extend(self.vertices.iter().map(|&v| of(v)));
     }
 
     /// The vector of a vertex that is held.
-    pub fn at(&self, example: usize, v: usize) -> DVec3 {
-        self.values[example][self.places[v] as usize]
+    pub fn at(&self, example: usize, v: usize) -> T {
+        self.values[example * self.vertices.len() + self.places[v] as usize]
     }
 
-    /// Changes every vector by example and vertex.
-    pub fn map(&self, of: impl Fn(usize, usize, DVec3) -> DVec3 + Sync) -> Self {
-        let of_example = |(s, values): (usize, &Vec<DVec3>)| {
-            self.vertices.iter().zip(values).map(|(&v, &value)| of(s, v, value)).collect()
-        };
-        let values = self.values.par_iter().enumerate().map(of_example).collect();
-        Self { values, ..self.empty() }
+    /// Residuals from every vector by example and vertex.
+    pub fn map(&self, of: impl Fn(usize, usize, T) -> DVec3 + Sync) -> Held<Vec3> {
+        let count = self.vertices.len().max(1);
+        let residual = |(at, value): (usize, &T)| of(at / count, self.vertices[at % count], *value).as_vec3();
+        let values = self.values.par_iter().enumerate().map(residual).collect();
+        Held { order: self.order.clone(), values, ..self.none() }
     }
+}
 
+impl Held<Vec3> {
     /// The vectors as residuals.
     pub fn residuals(&self) -> BasePoses<'_> {
-        BasePoses::Residuals { places: &self.places, values: &self.values }
+        BasePoses::Residuals {
+            places: &self.places,
+            order: &self.order,
+            values: &self.values,
+            held: self.vertices.len(),
+        }
     }
 }

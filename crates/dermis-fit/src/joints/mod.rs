@@ -27,6 +27,7 @@
 mod blocks;
 pub mod composite;
 mod inducing;
+mod lanes;
 mod local;
 mod normal;
 mod rows;
@@ -49,6 +50,7 @@ pub use tree::JointTree;
 
 use crate::mask::Masks;
 use crate::training::{FitError, Progress, Ticker, Training};
+use blocks::Dealt;
 use dermis_deform::joints::JointPose;
 use dermis_rig::{BoneTransforms, Influences, Mirror, VertexIndex};
 use rayon::prelude::*;
@@ -73,7 +75,9 @@ pub fn fit_joints(
     let stride = stride(training, settings);
     let sweeps = if settings.lambda.is_some() { 0 } else { forms(settings).len() };
     let ticker = Ticker::new((vertices + sweeps * vertices.div_ceil(stride)) as u64, progress);
-    let form = Form::choose(training, weights, settings, &ticker)?;
+    let dealt = Dealt::of(training, settings);
+    let (looked_at, of_choice) = dealt.or(training, settings);
+    let form = Form::choose(&looked_at, weights, of_choice, &ticker)?;
     let settings = &JointSettings { beta: form.beta, ..settings.clone() };
     let scene = form.scene(training, weights, settings)?;
     let groups = scene.groups();
@@ -185,6 +189,9 @@ pub fn joint_validation(
     let included = training.grouped();
     let training = &training.with(&included);
     let settings = &JointSettings { untouched: 0.0, ..settings.clone() };
+    let dealt = Dealt::of(training, settings);
+    let (training, settings) = dealt.or(training, settings);
+    let training = &training;
     let stride = stride(training, settings);
     let mut least = Validation { rms: f64::INFINITY, mean: f64::INFINITY };
     for form in forms(settings) {

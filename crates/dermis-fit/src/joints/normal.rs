@@ -18,8 +18,8 @@
 //! ([`rows`](super::rows)). So both are summed apart, by features that are not there twice: with own sums O and those of images I,
 //! a matrix over (U, V) has the blocks O + c² I, c √(1 − c²) I and (1 − c²) I.
 //!
-//! **Leaving poses out.** Many rows that are left out together are subtracted from the sums, and the rest is solved again. Few are
-//! cheaper by their leverage, which [`solve`](super::solve) does.
+//! **Leaving poses out.** Many rows that are left out together are subtracted from the sums, the rest is solved again, and the sums over
+//! what is left out give the error. Few are cheaper by their leverage, which [`solve`](super::solve) does.
 
 use dermis_solve::SolveError;
 use dermis_solve::faer::linalg::matmul::matmul;
@@ -48,8 +48,10 @@ pub(super) struct Vertices {
 }
 
 /// Sums over some poses, side by side.
+#[derive(Clone)]
 pub(super) struct Sums(Vec<SideSums>);
 
+#[derive(Clone)]
 struct SideSums {
     /// ZᵀZ.
     gram: Mat<f64>,
@@ -72,6 +74,31 @@ pub(super) struct Solution {
 }
 
 impl Sums {
+    /// Sums over nothing, for some vertices.
+    fn none(of: &Vertices) -> Self {
+        let columns = 3 * (of.shared.len() + of.shared.iter().sum::<usize>());
+        let of_side = |_: &Rows| SideSums {
+            gram: Mat::zeros(of.free(), of.free()),
+            moments: Mat::zeros(of.free(), columns),
+            shared: of.shared.iter().map(|c| Mat::zeros(1 + c, 1 + c)).collect(),
+        };
+        Self(of.sides.iter().map(of_side).collect())
+    }
+
+    /// Takes ZᵀZ of every side from elsewhere.
+    pub fn take_grams(&mut self, grams: impl Iterator<Item = Mat<f64>>) {
+        self.0.iter_mut().zip(grams).for_each(|(side, gram)| side.gram = gram);
+    }
+
+    /// Adds sums over other poses.
+    pub fn add(&mut self, part: &Self) {
+        for (sums, part) in self.0.iter_mut().zip(&part.0) {
+            sums.gram += &part.gram;
+            sums.moments += &part.moments;
+            sums.shared.iter_mut().zip(&part.shared).for_each(|(sum, part)| *sum += part);
+        }
+    }
+
     /// The sums over the poses that `part` is not made of.
     pub fn without(&self, part: &Self) -> Self {
         let difference = |a: &SideSums, b: &SideSums| SideSums {
@@ -113,25 +140,30 @@ impl Vertices {
 
     /// Sums over a range of poses, and over their mirror images.
     pub fn sums(&self, poses: Range<usize>) -> Sums {
-        let of_side = |(side, rows): (usize, &Rows)| {
+        let mut sums = self.moments(poses.clone());
+        sums.take_grams(self.sides.iter().map(|rows| {
             let z = rows.free.get(poses.clone(), ..);
-            let count = rows.columns.len() / self.poses().max(1);
+            z.transpose() * z
+        }));
+        sums
+    }
+
+    /// The same without ZᵀZ.
+    pub fn moments(&self, poses: Range<usize>) -> Sums {
+        let mut sums = Sums::none(self);
+        for (side, (rows, sums)) in self.sides.iter().zip(&mut sums.0).enumerate() {
+            let z = rows.free.get(poses.clone(), ..);
+            let count = sums.moments.ncols();
             let columns = MatRef::from_column_major_slice(&rows.columns, self.poses(), count).get(poses.clone(), ..);
-            let of_vertex = |vertex: usize| {
-                let mut sum = Mat::zeros(1 + self.shared[vertex], 1 + self.shared[vertex]);
+            matmul(sums.moments.as_mut(), Accum::Replace, z.transpose(), columns, 1.0, Par::Seq);
+            for (vertex, sum) in sums.shared.iter_mut().enumerate() {
                 for axis in 0..3 {
                     let part = self.axis(side, vertex, axis).get(poses.clone(), ..);
                     matmul(sum.as_mut(), Accum::Add, part.transpose(), part, 1.0, Par::Seq);
                 }
-                sum
-            };
-            SideSums {
-                gram: z.transpose() * z,
-                moments: z.transpose() * columns,
-                shared: (0..self.shared.len()).map(of_vertex).collect(),
             }
-        };
-        Sums(self.sides.iter().enumerate().map(of_side).collect())
+        }
+        sums
     }
 
     /// A matrix over (U, V) from those of each side.
@@ -220,6 +252,28 @@ impl Vertices {
         Ok(Solution { u, q, w, shared })
     }
 
+    /// Sum of the squared residuals of all poses of some sums, mirror images apart.
+    pub fn squares_of(&self, sums: &Sums, solution: &Solution, vertex: usize) -> f64 {
+        let (own, m, c) = (&sums.0[0], self.free(), self.shared[vertex]);
+        let start = self.start(vertex);
+        let q = |k: usize| if k == 0 { -1.0 } else { solution.q[(k - 1, 0)] };
+        let mut sum = 0.0;
+        // |y − Z u − B q|² = [−1 q]ᵀ [y B]ᵀ[y B] [−1 q] + 2 uᵀ Zᵀ[y B] [−1 q] + uᵀ ZᵀZ u, over the axes.
+        for axis in 0..3 {
+            for i in 0..m {
+                let known: f64 = (0..=c).map(|k| own.moments[(i, start + 3 * k + axis)] * q(k)).sum();
+                let free: f64 = (0..m).map(|l| own.gram[(l, i)] * solution.u[(l, axis)]).sum();
+                sum += solution.u[(i, axis)] * (2.0 * known + free);
+            }
+        }
+        let shared = &own.shared[vertex];
+        for k in 0..=c {
+            sum += q(k) * (0..=c).map(|l| q(l) * shared[(l, k)]).sum::<f64>();
+        }
+        // Of targets that are met, rounding may leave less than nothing.
+        sum.max(0.0)
+    }
+
     /// Sum of the squared residuals of some poses, mirror images apart.
     pub fn squares(&self, solution: &Solution, vertex: usize, poses: Range<usize>) -> f64 {
         let (m, c) = (self.free(), self.shared[vertex]);
@@ -257,23 +311,5 @@ impl Vertices {
             largest = of_rows.fold(largest, f64::max);
         }
         largest
-    }
-
-    /// Sum of the squared residuals of every fold, solved without it, of each vertex; folds are ranges of poses that cover all.
-    pub fn left_out(&self, grid: &[f64], folds: &[Range<usize>]) -> Result<Vec<Vec<f64>>, SolveError> {
-        let all = self.sums(0..self.poses());
-        let kept: Vec<Sums> = folds.iter().map(|fold| all.without(&self.sums(fold.clone()))).collect();
-        let at = |&lambda: &f64| {
-            let mut sums = vec![0.0; self.shared.len()];
-            for (fold, kept) in folds.iter().zip(&kept) {
-                let factor = self.factor(kept, lambda)?;
-                for (vertex, sum) in sums.iter_mut().enumerate() {
-                    let solution = self.solve(kept, lambda, &factor, vertex)?;
-                    *sum += self.squares(&solution, vertex, fold.clone());
-                }
-            }
-            Ok(sums)
-        };
-        grid.iter().map(at).collect()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::composite::{self, composite_gate, composite_pairs, composite_relevance};
 use super::inducing::{STOP, joint_centre, pivots};
+use super::lanes::PoseLanes;
 use super::settings::{CompositeSummary, JointSettings, JointSummary};
 use super::tree::JointTree;
 use crate::mask::{Masks, Said};
@@ -14,8 +15,11 @@ use dermis_rig::glam::DVec3;
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror, Skeleton, pose_numbers};
 use dermis_solve::SolveError;
+use dermis_solve::faer::Mat;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Composites of a smaller gate have no influence.
 const LEAST_GATE: f64 = 1e-3;
@@ -32,8 +36,8 @@ pub struct Group {
     pub mirrored: bool,
     /// What each row says of them; empty where every row says how the skin is.
     pub said: Vec<Said>,
-    /// What each row is multiplied by.
-    pub scales: Vec<f64>,
+    /// What each row is multiplied by; the same numbers for all groups where every row says how the skin is.
+    pub scales: Arc<[f64]>,
     pub vertices: Vec<usize>,
 }
 
@@ -67,6 +71,10 @@ pub struct Scene<'a> {
     pub bone_relevance: Vec<Vec<(BoneIndex, f64)>>,
     /// The examples, then their mirror images.
     pub poses: Vec<JointPose>,
+    /// z of the examples, and of their mirror images: a column per number.
+    pub free: Vec<Mat<f64>>,
+    /// The bones in the examples, and in their mirror images.
+    pub lanes: Vec<PoseLanes>,
     /// Number of examples.
     pub own: usize,
     /// Where the examples of each pose start, and their number: [`Training::grouped`] puts them one after another.
@@ -170,10 +178,16 @@ impl<'a> Scene<'a> {
             model,
             bone_relevance,
             poses: vec![],
+            free: vec![],
+            lanes: vec![],
             own: training.examples.len(),
             starts: starts(training),
         };
-        scene.poses = transforms.iter().map(|pose| scene.pose(pose)).collect();
+        scene.poses = transforms.par_iter().map(|pose| scene.pose(pose)).collect();
+        for side in scene.poses.chunks(scene.own.max(1)) {
+            scene.free.push(Mat::from_fn(side.len(), side[0].z.len(), |s, i| side[s].z[i]));
+            scene.lanes.push(PoseLanes::of(side));
+        }
         scene.check_anchors(weights)?;
         Ok(scene)
     }
@@ -244,9 +258,10 @@ impl<'a> Scene<'a> {
                 groups.entry((joints, mirrored, said)).or_default().push(v);
             }
         }
+        let common = self.scales(&[]);
         let group = |((joints, mirrored, said), vertices): ((Vec<(u32, u64)>, bool, Vec<Said>), _)| Group {
             joints: joints.into_iter().map(|(joint, bits)| (joint, f64::from_bits(bits))).collect(),
-            scales: self.scales(&said, mirrored),
+            scales: if said.is_empty() { common.clone() } else { self.scales(&said) },
             mirrored,
             said,
             vertices,
@@ -279,7 +294,7 @@ fn sagging(
 }
 
 /// Where the examples of each pose start, and their number.
-fn starts(training: &Training<'_>) -> Vec<usize> {
+pub(super) fn starts(training: &Training<'_>) -> Vec<usize> {
     let numbers = pose_numbers(training.examples.iter().map(|e| &e.transforms), training.unit());
     let mut starts: Vec<usize> = (0..numbers.len()).filter(|&s| s == 0 || numbers[s] != numbers[s - 1]).collect();
     starts.push(numbers.len());

@@ -20,6 +20,11 @@ pub const MIRROR_CORRELATION: f64 = 0.97;
 /// model, so a sample of the vertices, each evaluated exactly, is enough.
 pub const SWEEP_VERTICES: usize = 500;
 
+/// More poses than this are not left out one by one: they are dealt to [`PARTS`] parts, each of which is left out.
+const MOST_SINGLE: usize = 500;
+/// Parts to which many poses are dealt.
+const PARTS: usize = 20;
+
 /// Poses times vertices that the choice of λ looks at, at most: it looks at fewer vertices in more than 200 poses,
 const MOST_ROWS: usize = 100_000;
 /// but never at fewer than these.
@@ -110,6 +115,11 @@ impl JointSettings {
         JointKernel { sigma: self.sigma, arc_cosine: self.arc_cosine }
     }
 
+    /// The parts to which poses are dealt that are too many to be left out one by one, as cards are: every part sees what the others see.
+    pub(super) fn dealt(&self, poses: usize) -> Option<usize> {
+        (self.folds == Folds::Single && poses > MOST_SINGLE).then_some(PARTS)
+    }
+
     /// The stride at which vertices take part in the choice of λ, for so many examples.
     pub fn stride(&self, vertices: usize, examples: usize) -> usize {
         let by_rows = (MOST_ROWS / examples.max(1)).max(LEAST_SWEEP);
@@ -178,6 +188,8 @@ pub struct JointReport {
     pub gravity: Option<Gravity>,
     /// Every composite that has influence.
     pub composites: Vec<CompositeSummary>,
+    /// The parts to which poses were dealt that were too many to be left out one by one.
+    pub dealt: Option<usize>,
     /// Distinct sets of joints and relevances.
     pub groups: usize,
     /// Training error, rms over vertices and poses, metres.

@@ -1,6 +1,7 @@
 //! All vertices: λ is chosen, every vertex is solved, the model is put together.
 
-use super::normal::Vertices;
+use super::normal::{Sums, Vertices};
+use super::rows::LEAST_SHARED;
 use super::scene::{Group, Scene};
 use super::settings::{JointFit, JointReport};
 use super::solve::{Coefficients, FreePart, LeverageForm};
@@ -15,9 +16,13 @@ use dermis_rig::glam::DVec3;
 use dermis_solve::faer::Mat;
 use dermis_solve::{SolveError, cross_validation};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Vertices of a group that a task takes at a time: their matrices fit a core's cache.
 const CHUNK: usize = 8;
+
+/// Examples that a task looks at at a time: the features of a chunk of vertices fit a core's cache.
+const AT_ONCE: usize = 128;
 
 /// Folds of at least so many poses are subtracted from the sums; smaller ones are left out by their leverage.
 const REFIT: usize = 4;
@@ -53,7 +58,7 @@ impl Scene<'_> {
         groups: &[Group],
         stride: usize,
         ticker: &Ticker<'_>,
-        together: impl Fn(&Group, &[usize], Vertices, Vec<f64>) -> Result<T, SolveError> + Sync,
+        together: impl Fn(&Group, &[usize]) -> Result<T, SolveError> + Sync,
         direct: impl Fn(&Group, &[usize]) -> Result<T, SolveError> + Sync,
     ) -> Result<Vec<T>, FitError> {
         self.chunks(groups, stride)
@@ -63,8 +68,7 @@ impl Scene<'_> {
                 let result = if self.settings.frame == CorrectionFrame::Rest {
                     direct(group, &vertices)
                 } else {
-                    let (problem, largest) = self.vertices(group, &vertices);
-                    together(group, &vertices, problem, largest)
+                    together(group, &vertices)
                 };
                 ticker.tick(vertices.len() as u64)?;
                 result.map_err(|source| FitError::Solve { vertex: VertexIndex::new(vertices[0]), source })
@@ -86,11 +90,11 @@ impl Scene<'_> {
             groups,
             stride,
             ticker,
-            |group, _, vertices, _| {
-                let ranges = some(self.fold_ranges(), &which(group));
-                if ranges.iter().any(|fold| fold.len() >= REFIT) {
-                    return vertices.left_out(grid, &ranges);
+            |group, vertices| {
+                if self.fold_ranges().iter().any(|fold| fold.len() >= REFIT) {
+                    return self.left_out_summed(group, vertices, grid, &which(group));
                 }
+                let vertices = self.vertices(group, vertices, 0..self.own).0;
                 let (folds, free) = (some(self.folds(group), &which(group)), FreePart::of(&vertices)?);
                 let vertices = LeverageForm::new(&free, &vertices);
                 grid.iter().map(|&lambda| vertices.left_out(lambda, &folds)).collect::<Result<Vec<_>, _>>()
@@ -108,6 +112,52 @@ impl Scene<'_> {
         )?;
         let at_lambda = |i: usize| parts.iter().flat_map(|part| part[i].iter().copied()).collect();
         Ok((0..grid.len()).map(at_lambda).collect())
+    }
+
+    /// Returns the sums of squared residuals on folds left out, at every λ of each vertex. Each fold is subtracted from the sums.
+    fn left_out_summed(
+        &self,
+        group: &Group,
+        vertices: &[usize],
+        grid: &[f64],
+        marked: &[bool],
+    ) -> Result<Vec<Vec<f64>>, SolveError> {
+        let ranges = self.fold_ranges();
+        let folds: Vec<Summed> = ranges.into_iter().map(|fold| self.summed(group, vertices, fold, &[])).collect();
+        let Some((first, others)) = folds.split_first() else { return Ok(vec![vec![]; grid.len()]) };
+        let mut all = first.sums.clone();
+        others.iter().for_each(|fold| all.add(&fold.sums));
+        let (of, mut left) = (&first.of, vec![vec![0.0; vertices.len()]; grid.len()]);
+        for (fold, _) in folds.iter().zip(marked).filter(|(_, marked)| **marked) {
+            let kept = all.without(&fold.sums);
+            for (left, &lambda) in left.iter_mut().zip(grid) {
+                let factor = of.factor(&kept, lambda)?;
+                for (at, left) in left.iter_mut().enumerate() {
+                    *left += of.squares_of(&fold.sums, &of.solve(&kept, lambda, &factor, at)?, at);
+                }
+            }
+        }
+        Ok(left)
+    }
+
+    /// Sums vertices of a group over some examples, which are looked at a few at a time; products of free features are taken from
+    /// `grams`, if there are any.
+    fn summed(&self, group: &Group, vertices: &[usize], examples: Range<usize>, grams: &[Mat<f64>]) -> Summed {
+        let sums_of = |of: &Vertices| match grams {
+            [] => of.sums(0..of.poses()),
+            _ => of.moments(0..of.poses()),
+        };
+        let mut parts = parts_of(examples).map(|part| self.vertices(group, vertices, part));
+        let (of, mut largest) = parts.next().unwrap_or_else(|| self.vertices(group, vertices, 0..0));
+        let mut sums = sums_of(&of);
+        for (part, norms) in parts {
+            sums.add(&sums_of(&part));
+            largest.iter_mut().zip(norms).for_each(|(largest, norm)| *largest = largest.max(norm));
+        }
+        if !grams.is_empty() {
+            sums.take_grams(grams.iter().map(|gram| self.free_gram(group, gram)));
+        }
+        Summed { of, sums, largest }
     }
 
     /// Returns the errors on the poses left out over the vertices looked at, each at the λ that is best for it. Of local sculpts what
@@ -158,7 +208,8 @@ impl Scene<'_> {
             groups,
             stride,
             ticker,
-            |_, vertices, problem, _| {
+            |group, vertices| {
+                let problem = self.vertices(group, vertices, 0..self.own).0;
                 let all = 0..problem.poses();
                 let sums = problem.sums(all.clone());
                 let at = |&lambda: &f64| {
@@ -272,47 +323,78 @@ impl Scene<'_> {
         stride: usize,
         ticker: &Ticker<'_>,
     ) -> Result<Vec<(usize, Coefficients, f64)>, FitError> {
-        let parts = self.for_chunks(
-            groups,
-            1,
-            ticker,
-            |group, vertices, problem, largest| {
-                let sums = problem.sums(0..problem.poses());
-                let factor = problem.factor(&sums, lambda)?;
-                let of_vertex = |(at, (&v, norm)): (usize, (&usize, f64))| {
-                    let solution = problem.solve(&sums, lambda, &factor, at)?;
-                    let leverage = v.is_multiple_of(stride).then(|| problem.largest_leverage(&solution, &factor, at));
-                    let coefficients = Coefficients {
-                        u: solution.u.get(..self.free_count(group), ..).to_owned(),
-                        q: (0..problem.shared[at]).map(|k| solution.q[(k, 0)]).collect(),
-                        leverage,
-                        squares: match group.said.is_empty() {
-                            true => problem.squares(&solution, at, 0..problem.poses()),
-                            false => {
-                                let touched = (0..problem.poses()).filter(|&s| group.touched(s));
-                                touched.map(|s| problem.squares(&solution, at, s..s + 1)).sum()
-                            }
-                        },
-                    };
-                    Ok((v, coefficients, norm))
-                };
-                vertices.iter().zip(largest).enumerate().map(of_vertex).collect()
-            },
-            |group, vertices| {
-                let sides = if group.mirrored { 2 } else { 1 };
-                let solved = vertices.iter().map(|&v| {
-                    let (problem, largest) = self.direct(group, v);
-                    let free = self.free_count(group);
-                    let mut coefficients = problem.solve(lambda, sides * free, self.own, |row| group.touched(row))?;
-                    // What follows is the other side's own part.
-                    coefficients.u = coefficients.u.get(..free, ..).to_owned();
-                    coefficients.q.truncate(4 * self.bone_relevance[v].len());
-                    Ok((v, coefficients, largest))
-                });
-                solved.collect::<Result<Vec<_>, SolveError>>()
-            },
-        )?;
-        Ok(parts.into_iter().flatten().collect())
+        let grams = self.free_grams();
+        let solve = |(group, vertices): (&Group, Vec<usize>)| {
+            ticker.tick(0)?;
+            let solved = match self.settings.frame {
+                CorrectionFrame::Rest => self.solve_direct(group, &vertices, lambda),
+                _ => self.solve_summed(group, &vertices, (lambda, stride), &grams),
+            };
+            ticker.tick(vertices.len() as u64)?;
+            solved.map_err(|source| FitError::Solve { vertex: VertexIndex::new(vertices[0]), source })
+        };
+        let parts: Result<Vec<_>, FitError> = self.chunks(groups, 1).into_par_iter().map(solve).collect();
+        Ok(parts?.into_iter().flatten().collect())
+    }
+
+    /// Solves vertices of a group from sums over the examples, which are looked at a few at a time.
+    fn solve_summed(
+        &self,
+        group: &Group,
+        vertices: &[usize],
+        (lambda, stride): (f64, usize),
+        grams: &[Mat<f64>],
+    ) -> Result<Vec<(usize, Coefficients, f64)>, SolveError> {
+        let Summed { of, sums, largest } = self.summed(group, vertices, 0..self.own, grams);
+        let factor = of.factor(&sums, lambda)?;
+        let of_vertex = |(at, (&v, norm)): (usize, (&usize, f64))| {
+            let solution = of.solve(&sums, lambda, &factor, at)?;
+            // Features that are rounding say nothing.
+            let shared = if norm < LEAST_SHARED { 0 } else { of.shared[at] };
+            let mut coefficients = Coefficients {
+                u: solution.u.get(..self.free_count(group), ..).to_owned(),
+                q: (0..shared).map(|k| solution.q[(k, 0)]).collect(),
+                leverage: None,
+                squares: 0.0,
+            };
+            let (seen, masked) = (v.is_multiple_of(stride), !group.said.is_empty());
+            if !masked {
+                coefficients.squares = of.squares_of(&sums, &solution, at);
+            }
+            for part in parts_of(0..self.own).filter(|_| seen || masked) {
+                let (problem, _) = self.vertices(group, &[v], part.clone());
+                if seen {
+                    let leverage = problem.largest_leverage(&solution, &factor, 0);
+                    coefficients.leverage = Some(coefficients.leverage.map_or(leverage, |most| most.max(leverage)));
+                }
+                if masked {
+                    let touched = part.clone().filter(|&s| group.touched(s)).map(|s| s - part.start);
+                    coefficients.squares += touched.map(|s| problem.squares(&solution, 0, s..s + 1)).sum::<f64>();
+                }
+            }
+            Ok((v, coefficients, norm))
+        };
+        vertices.iter().zip(largest).enumerate().map(of_vertex).collect()
+    }
+
+    /// Solves vertices of a group whose axes do not separate.
+    fn solve_direct(
+        &self,
+        group: &Group,
+        vertices: &[usize],
+        lambda: f64,
+    ) -> Result<Vec<(usize, Coefficients, f64)>, SolveError> {
+        let sides = if group.mirrored { 2 } else { 1 };
+        let of_vertex = |&v: &usize| {
+            let (problem, largest) = self.direct(group, v);
+            let free = self.free_count(group);
+            let mut coefficients = problem.solve(lambda, sides * free, self.own, |row| group.touched(row))?;
+            // What follows is the other side's own part.
+            coefficients.u = coefficients.u.get(..free, ..).to_owned();
+            coefficients.q.truncate(4 * self.bone_relevance[v].len());
+            Ok((v, coefficients, largest))
+        };
+        vertices.iter().map(of_vertex).collect()
     }
 
     /// Returns the largest residual of each vertex over the examples that touched it.
@@ -345,6 +427,7 @@ impl Scene<'_> {
         let Form { choice, other_sweep, prior, left_out_share, .. } = form;
         let touched = groups.iter().map(|group| group.vertices.len()).sum();
         let rows = self.looked_at(groups, 1).1;
+        let dealt = self.settings.dealt(self.different_poses());
         let vertices = self.training.rest.len();
         let mut group_of = vec![0; vertices];
         for (g, group) in groups.iter().enumerate() {
@@ -410,6 +493,7 @@ impl Scene<'_> {
             gravity: self.model.gravity.clone(),
             composites: self.composites,
             groups: groups.len(),
+            dealt,
             train: (squares / rows.max(1) as f64).sqrt(),
             largest_residual: residuals.into_iter().fold(0.0, f64::max),
             largest_leverage: leverages.last().copied().unwrap_or(0.0),
@@ -418,6 +502,21 @@ impl Scene<'_> {
         };
         Ok(JointFit { correction: self.model, report })
     }
+}
+
+/// Vertices of a group, summed over some examples.
+struct Summed {
+    /// The vertices in some of the examples.
+    of: Vertices,
+    sums: Sums,
+    /// The largest norm of the shared features of each.
+    largest: Vec<f64>,
+}
+
+/// The parts of some examples that are looked at together.
+fn parts_of(examples: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = examples.end;
+    examples.step_by(AT_ONCE).map(move |start| start..(start + AT_ONCE).min(end))
 }
 
 /// The folds that are marked.

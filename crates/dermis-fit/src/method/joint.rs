@@ -1,6 +1,6 @@
 //! The joint model as a [`Method`](super::Method).
 
-use super::base::{BaseChoice, base_in_training};
+use super::base::{BaseChoice, base_at, base_in_training, has_closed_form};
 use super::correctives::CorrectiveShape;
 use super::forms::{ARC_COSINE, COMPOSITES, FactorChoice, Forms, GRAVITY, GravityChoice};
 use super::importance::{IMPORTANCE, Importance};
@@ -9,8 +9,8 @@ use super::mush::{self, Seen};
 use super::remembering::{self, REMEMBER, are_sculpts};
 use super::ridge::FoldsText;
 use super::settings::{
-    BASE, COEFFICIENTS, GUARD, MIRROR, Row, SIGMA, Setting, TOLERANCE, UNTOUCHED, coefficients, number, some, switch,
-    word,
+    BASE, COEFFICIENTS, CoefficientChoice, GUARD, MIRROR, Row, SIGMA, Setting, TOLERANCE, UNTOUCHED, coefficients,
+    number, some, switch, word,
 };
 use super::{
     FitInput, FitReport, FitWarning, LEVERAGE_VERTICES, Learnt, MethodError, MethodReport, RidgeChoice, RidgePoint,
@@ -23,7 +23,6 @@ use crate::mask::{Masks, touching_nothing};
 use crate::psd::remember::{LayerReport, remember};
 use crate::training::{BasePoses, Progress, Training};
 use dermis_deform::Base;
-use dermis_deform::baked::CoefficientPrecision;
 use dermis_deform::joints::{CorrectionFrame, MOST_INDUCING};
 use dermis_rig::{BoneTransforms, ExampleSet, Influences, Mirror, Rig};
 use serde::{Deserialize, Serialize};
@@ -57,7 +56,7 @@ pub struct JointMethod {
     /// Joint limits, welding of frozen joints, and the ball around the base.
     pub guard: bool,
     /// How the coefficients are stored.
-    pub coefficients: CoefficientPrecision,
+    pub coefficients: CoefficientChoice,
     /// Strength of the layer in which the model remembers its sculpts; zero makes none. `None`: one where every example is a sculpt,
     /// else zero.
     pub remember: Option<f64>,
@@ -79,7 +78,7 @@ impl Default for JointMethod {
             untouched: settings.untouched,
             importance: Importance::default(),
             guard: settings.ball,
-            coefficients: CoefficientPrecision::default(),
+            coefficients: CoefficientChoice::default(),
             remember: None,
         }
     }
@@ -249,8 +248,11 @@ impl JointMethod {
         let stated = if own_skin { BaseChoice::Lbs } else { self.base };
         let chosen = bases.first().map_or(stated, |&(base, _)| base);
         let mut base = chosen.of(input)?;
-        let positions = base_in_training(&mut base, input)?;
-        let training = input.training((&positions).into());
+        // What can be computed where it is read is not held.
+        let closed = has_closed_form(&base, input);
+        let positions = if closed { vec![] } else { base_in_training(&mut base, input)? };
+        let at = |transforms: &BoneTransforms, v: usize| base_at(&base, input.rig, transforms, v);
+        let training = input.training(if closed { BasePoses::Computed(&at) } else { (&positions).into() });
         let forms = self.forms((&training, weights, input.rig.states_up()), plain, &settings, progress)?;
         forms.set(&mut settings);
         let mut fitted = fit_joints(&training, weights, &settings, progress)?;
@@ -344,7 +346,8 @@ impl JointMethod {
         let mirrored = fitted.report.mirrored;
         let solved = SolvedBy::Joint(fitted.report);
         let learnt = Learnt::new(base, Some(fitted.correction.into()), input, report, solved)?;
-        Ok(Learnt { mirror: settings.mirror.filter(|_| mirrored), coefficients: self.coefficients, ..learnt })
+        let coefficients = self.coefficients.of_model(meets);
+        Ok(Learnt { mirror: settings.mirror.filter(|_| mirrored), coefficients, ..learnt })
     }
 
     pub(super) fn unseen_leverage(
@@ -452,8 +455,12 @@ impl JointMethod {
             report.settings.push(("weight of untouched vertices".into(), short(settings.untouched)));
         }
         if !found.sweep.is_empty() {
-            report.settings.push(("folds".into(), FoldsText(settings.folds).to_string()));
-            report.validated_by = Some(FoldsText(settings.folds).to_string());
+            let folds = match found.dealt {
+                Some(parts) => format!("{parts} parts to which the poses are dealt"),
+                None => FoldsText(settings.folds).to_string(),
+            };
+            report.settings.push(("folds".into(), folds.clone()));
+            report.validated_by = Some(folds);
         }
         report.warnings = warnings(settings, found);
         report.sweep =

@@ -2,6 +2,7 @@
 
 use super::base::BaseChoice;
 use super::error::Lack;
+use super::settings::{CoefficientChoice, LEAST_SEEN};
 use super::{
     Method, MethodError, animation_space, by_example, correctives, joint, mwe, pose_space, rotational, short, weights,
 };
@@ -68,6 +69,9 @@ impl<'a> FitInput<'a> {
     }
 }
 
+/// Training poses in which coefficients of 16 bits are compared with those of 32, at most.
+const COMPARED: usize = 64;
+
 /// A fitted model, and what is known about it.
 #[derive(Clone, Debug)]
 pub struct Learnt {
@@ -78,7 +82,7 @@ pub struct Learnt {
     /// The symmetry by which every example taught both sides, if it did.
     pub mirror: Option<Mirror>,
     /// How the coefficients are to be stored.
-    pub coefficients: CoefficientPrecision,
+    pub coefficients: CoefficientChoice,
     /// The poses that the model beneath was learnt from.
     pub beneath: Option<TrainingPoses>,
     /// What the fit found.
@@ -187,7 +191,7 @@ impl Learnt {
             deformer: input.deformer(base, correction)?,
             weights: input.model.and_then(RiggedDeformer::fitted_weights).cloned(),
             mirror: None,
-            coefficients: CoefficientPrecision::Single,
+            coefficients: CoefficientChoice::Single,
             beneath: input.model.and_then(RiggedDeformer::training).cloned(),
             report,
             solved: Solved(solved),
@@ -214,12 +218,21 @@ impl Learnt {
         let training = TrainingPoses::new(rig.skeleton(), &moving, &poses, if length > 0.0 { length } else { 1.0 });
         let training = beneath.iter().fold(training, TrainingPoses::with);
         let mut baked = deformer.for_bones(bones)?.into_baked();
-        if coefficients == CoefficientPrecision::Sixteen {
-            let single = baked.clone();
-            baked = baked.with_precision(coefficients);
-            let off = baked.largest_difference(&single, poses.iter().copied())?;
-            let cost = format!("16 bits, at most {off:.1e} m from f32 over the training poses");
-            report.settings.push(("coefficients".into(), cost));
+        let validated = report.sweep.iter().map(|point| point.validated).reduce(f64::min);
+        let most = match coefficients {
+            CoefficientChoice::Single => None,
+            CoefficientChoice::Sixteen => Some(f64::INFINITY),
+            CoefficientChoice::Auto => validated.map(|error| LEAST_SEEN * error),
+        };
+        let narrow = most.map(|_| baked.clone().with_precision(CoefficientPrecision::Sixteen));
+        if let Some((narrow, most)) = narrow.zip(most).filter(|(narrow, _)| narrow.precision() != baked.precision()) {
+            let some = poses.iter().step_by(poses.len().div_ceil(COMPARED).max(1)).copied();
+            let off = narrow.largest_difference(&baked, some)?;
+            if f64::from(off) <= most {
+                baked = narrow;
+                let cost = format!("16 bits, at most {off:.1e} m from 32 over training poses");
+                report.settings.push(("coefficients".into(), cost));
+            }
         }
         Ok((RiggedDeformer::new(rig.clone(), weights, baked, Some(training))?, report, solved))
     }

@@ -58,7 +58,7 @@ pub use pose_space::{EigenSkinMethod, PoseBlendshapesMethod, PoseSpaceSettings, 
 pub use presets::{Preset, preset, presets};
 pub use ridge::{FoldChoice, RidgeChoice};
 pub use rotational::RotationalMethod;
-pub use settings::{Audience, Setting, SettingError};
+pub use settings::{Audience, CoefficientChoice, LEAST_SEEN, Setting, SettingError};
 pub use slider::RidgeSlider;
 pub use weights::LbsMethod;
 

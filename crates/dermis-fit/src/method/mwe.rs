@@ -8,8 +8,8 @@ use super::pose_space::moves_at_rest;
 use super::remembering::{self, REMEMBER, Remembering};
 use super::ridge::FoldsText;
 use super::settings::{
-    BASE, BLOCKS, COEFFICIENTS, DUPLICATES, EIG_TOL, GUARD, LAMBDA, Row, Setting, TOLERANCE, UNTOUCHED, coefficients,
-    number, some, switch, word,
+    BASE, BLOCKS, COEFFICIENTS, CoefficientChoice, DUPLICATES, EIG_TOL, GUARD, LAMBDA, Row, Setting, TOLERANCE,
+    UNTOUCHED, coefficients, number, some, switch, word,
 };
 use super::{
     FitInput, FitReport, FitWarning, FoldChoice, LEVERAGE_VERTICES, Learnt, MapSource, MethodError, MethodReport,
@@ -21,7 +21,6 @@ use crate::mwe::{
     leverages, powers,
 };
 use crate::training::{BasePoses, Progress, Training, middle, silent};
-use dermis_deform::baked::CoefficientPrecision;
 use dermis_rig::{BoneTransforms, ExampleSet, Rig};
 use serde::{Deserialize, Serialize};
 
@@ -197,7 +196,7 @@ pub struct MweMethod {
     /// Joint limits, welding of frozen joints, and the ball around the base.
     pub guard: bool,
     /// How the coefficients are stored.
-    pub coefficients: CoefficientPrecision,
+    pub coefficients: CoefficientChoice,
 }
 
 impl Default for MweMethod {
@@ -220,7 +219,7 @@ impl Default for MweMethod {
             remember: None,
             solve_precision: settings.solve_in,
             guard: settings.guard,
-            coefficients: CoefficientPrecision::default(),
+            coefficients: CoefficientChoice::default(),
         }
     }
 }
@@ -357,7 +356,7 @@ impl MweMethod {
         report.warnings.extend(moves_at_rest(&mut base, input));
         let solved = SolvedBy::Mwe(fitted.report);
         let learnt = Learnt::new(base, Some(fitted.correction.into()), input, report, solved)?;
-        let mut learnt = Learnt { coefficients: self.coefficients, ..learnt };
+        let mut learnt = Learnt { coefficients: self.coefficients.of_model(strength > 0.0), ..learnt };
         if strength > 0.0 {
             let layer = Remembering { strength, mirror: None, guard: self.guard, base: &shown };
             learnt = layer.over(learnt, input, progress)?;

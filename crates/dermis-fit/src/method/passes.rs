@@ -12,14 +12,15 @@ use super::share::{FormOfShare, Share, SolvedShare};
 use super::sums::whole_skins;
 use super::{FitInput, JointMethod, Learnt, Method, MethodError};
 use crate::joints::{BlockFit, Held, JointSettings};
-use crate::training::{BasePoses, FitError, Progress, Training};
+use crate::training::{BasePoses, FitError, Progress, Training, without_skin};
 use dermis_deform::Base;
-use dermis_rig::glam::DVec3;
+use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::{BoneTransforms, Example, ExampleSet, Influences, Rig};
 use std::ops::Range;
 
-/// Bytes of residuals that a block takes at most, unless 64 vertices take more.
-pub const BLOCK_BYTES: usize = 256 << 20;
+/// Bytes of residuals that a block takes at most, unless 64 vertices take more. Mirror images stand beside each other in the order in which
+/// vertices are solved, so that a block holds hardly any of another.
+pub const BLOCK_BYTES: usize = 512 << 20;
 const LEAST_BLOCK: usize = 64;
 
 /// A fit of the joint model whose examples are read again and again.
@@ -33,13 +34,15 @@ pub struct Passes<'a> {
     examples: Vec<Example>,
     is_clip: bool,
     pass: Pass,
+    /// Examples that came by in this pass.
+    seen: usize,
 }
 
 /// What is read now.
 enum Pass {
     Poses,
-    Sample(Box<JointSettings>, Held),
-    Block(Box<Blocks>, Held),
+    Sample(Box<JointSettings>, Held<DVec3>),
+    Block(Box<Blocks>, Held<Vec3>),
     Done(Box<Blocks>),
 }
 
@@ -76,7 +79,7 @@ impl<'a> Passes<'a> {
         }
         let (rig, weights) = (input.rig, input.weights()?);
         let (share, examples, is_clip) = (Share::default(), vec![], false);
-        Ok(Self { rig, method: own, weights, block_bytes, share, examples, is_clip, pass: Pass::Poses })
+        Ok(Self { rig, method: own, weights, block_bytes, share, examples, is_clip, pass: Pass::Poses, seen: 0 })
     }
 
     /// The same, solving a share of the vertices alone.
@@ -154,33 +157,24 @@ impl<'a> Passes<'a> {
         whole_skins(examples)?;
         let rest = &self.rig.mesh().positions;
         for example in examples {
-            let held = match &mut self.pass {
-                Pass::Poses => {
-                    let Example { label, time, transforms, importance, .. } = example;
-                    self.examples.push(Example {
-                        label: label.clone(),
-                        time: *time,
-                        transforms: transforms.clone(),
-                        positions: vec![],
-                        importance: self.method.importance.at(label, *importance),
-                        local: None,
-                    });
-                    continue;
-                }
-                Pass::Sample(_, held) | Pass::Block(_, held) => held.examples(),
-                Pass::Done(_) => return Err(MethodError::Changed),
-            };
-            if self.examples.get(held).is_none_or(|known| known.transforms != example.transforms) {
+            let at = self.seen;
+            let is_first = matches!(self.pass, Pass::Poses);
+            if !is_first && self.examples.get(at).is_none_or(|known| known.transforms != example.transforms) {
                 return Err(MethodError::Changed);
             }
             match &mut self.pass {
                 Pass::Sample(_, held) => held.push(|v| example.positions[v]),
                 Pass::Block(blocks, held) => {
                     let skin = posed(&mut blocks.base, rest, &example.transforms);
-                    held.push(|v| example.positions[v] - skin[v]);
+                    held.push(|v| (example.positions[v] - skin[v]).as_vec3());
                 }
-                Pass::Poses | Pass::Done(_) => {}
+                Pass::Poses => {
+                    let importance = self.method.importance.at(&example.label, example.importance);
+                    self.examples.push(Example { importance, ..without_skin(example) });
+                }
+                Pass::Done(_) => return Err(MethodError::Changed),
             }
+            self.seen += 1;
         }
         Ok(())
     }
@@ -190,11 +184,10 @@ impl<'a> Passes<'a> {
     /// # Errors
     /// As [`Method::fit`]; [`MethodError::Changed`] if the pass had fewer examples than the first.
     pub fn end_pass(&mut self, is_clip: bool, progress: Progress<'_>) -> Result<bool, MethodError> {
-        if let Pass::Sample(_, held) | Pass::Block(_, held) = &self.pass
-            && held.examples() != self.examples.len()
-        {
+        if self.seen != self.examples.len() {
             return Err(MethodError::Changed);
         }
+        self.seen = 0;
         self.pass = match std::mem::replace(&mut self.pass, Pass::Poses) {
             Pass::Poses => {
                 self.is_clip = is_clip;
@@ -244,7 +237,7 @@ impl<'a> Passes<'a> {
         let strides = [&settings, &mush::for_choice(&settings)].map(|settings| settings.stride(vertices, counted));
         let strides = [strides[0], strides[1], mush::stride(mesh)];
         let sampled = (0..vertices).filter(|v| strides.iter().any(|stride| v.is_multiple_of(*stride)));
-        let held = Held::new(sampled, settings.mirror.as_ref(), vertices);
+        let held = Held::new(sampled, settings.mirror.as_ref(), vertices, self.examples.len());
         Ok(Pass::Sample(Box::new(settings), held))
     }
 
@@ -252,7 +245,7 @@ impl<'a> Passes<'a> {
     fn after_sample(
         &self,
         mut settings: JointSettings,
-        sample: &Held,
+        sample: &Held<DVec3>,
         progress: Progress<'_>,
     ) -> Result<Pass, MethodError> {
         let (method, weights, rest) = (self.method, self.weights, &self.rig.mesh().positions);
@@ -262,10 +255,10 @@ impl<'a> Passes<'a> {
         let chosen = mush::stated(bases.first().map_or(method.base, |&(base, _)| base), &seen)?;
         let nothing = ExampleSet::default();
         let mut base = chosen.of(&FitInput::new(self.rig, &nothing))?;
-        let mut residuals = sample.empty();
+        let mut residuals = sample.none();
         for (s, example) in self.examples.iter().enumerate() {
             let skin = posed(&mut base, rest, &example.transforms);
-            residuals.push(|v| sample.at(s, v) - skin[v]);
+            residuals.push(|v| (sample.at(s, v) - skin[v]).as_vec3());
         }
         let training = Training { base: residuals.residuals(), ..training(self.rig, &self.examples) };
         let forms = method.forms((&training, weights, self.rig.states_up()), plain, &settings, progress)?;
@@ -273,7 +266,7 @@ impl<'a> Passes<'a> {
         let fit = BlockFit::choose(&training, weights, &settings, progress)?;
         let mut order = fit.order(&training, weights, &settings)?;
         order = order[self.share.of(order.len())].to_vec();
-        let per_vertex = size_of::<DVec3>() * self.examples.len() * if settings.mirror.is_some() { 2 } else { 1 };
+        let per_vertex = size_of::<Vec3>() * self.examples.len();
         let size = (self.block_bytes / per_vertex).max(LEAST_BLOCK);
         let blocks = Blocks { settings, base, chosen, bases, forms, fit, order, size, block: 0..0 };
         Ok(self.block(Box::new(blocks)))
@@ -287,7 +280,8 @@ impl<'a> Passes<'a> {
             return Pass::Done(blocks);
         }
         let vertices = blocks.order[blocks.block.clone()].iter().copied();
-        let held = Held::new(vertices, blocks.settings.mirror.as_ref(), self.rig.mesh().positions.len());
+        let mirror = blocks.settings.mirror.as_ref().filter(|_| blocks.fit.is_mirrored());
+        let held = Held::new(vertices, mirror, self.rig.mesh().positions.len(), self.examples.len());
         Pass::Block(blocks, held)
     }
 }

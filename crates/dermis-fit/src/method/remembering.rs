@@ -4,11 +4,13 @@
 //! of every sculpt, each with one weight. The layer follows the method's own correction.
 
 use super::correctives::CorrectiveShape;
+use super::settings::CoefficientChoice;
 use super::settings::Setting;
 use super::{FitInput, FitWarning, Learnt, MethodError, MethodReport};
 use crate::joints::JointSettings;
 use crate::psd::remember::{LayerReport, remember};
 use crate::training::Progress;
+use dermis_deform::baked::CoefficientPrecision;
 use dermis_deform::baked::Scratch;
 use dermis_deform::guard::{BALL_FACTOR, Weld};
 use dermis_deform::joints::Joints;
@@ -113,7 +115,11 @@ impl Remembering<'_> {
 
 /// What was learnt shows in the poses of the examples, as it will be delivered.
 fn smooth(learnt: &Learnt, input: &FitInput<'_>) -> Result<Vec<Vec<DVec3>>, MethodError> {
-    let baked = learnt.deformer.bake().with_precision(learnt.coefficients);
+    let precision = match learnt.coefficients {
+        CoefficientChoice::Sixteen => CoefficientPrecision::Sixteen,
+        CoefficientChoice::Auto | CoefficientChoice::Single => CoefficientPrecision::Single,
+    };
+    let baked = learnt.deformer.bake().with_precision(precision);
     let (mut scratch, mut skin) = (Scratch::default(), vec![Vec3::ZERO; baked.vertices()]);
     let mut skins = Vec::with_capacity(input.examples.len());
     for (s, example) in input.examples.examples().iter().enumerate() {

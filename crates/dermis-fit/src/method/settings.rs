@@ -15,9 +15,9 @@ use super::{
     AnimationSpaceMethod, CorrectivesMethod, DeltaMushMethod, EigenSkinMethod, JointMethod, LbsMethod, Method,
     MethodError, MweMethod, PoseBlendshapesMethod, PsdMethod, RotationalMethod, ShapeByExampleMethod, error,
 };
-use dermis_deform::baked::CoefficientPrecision;
 use serde::de::value::{Error as WordError, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 /// A setting of a method.
@@ -292,12 +292,37 @@ pub(super) fn positive<const N: usize>(text: &str) -> Option<[f64; N]> {
     list.collect::<Option<Vec<f64>>>()?.try_into().ok()
 }
 
+/// How coefficients are to be stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CoefficientChoice {
+    /// In 16 bits, if that moves no vertex by more than [`LEAST_SEEN`] of the cross-validated error; else, and where nothing was
+    /// cross-validated, in 32.
+    #[default]
+    Auto,
+    /// In 16 bits.
+    Sixteen,
+    /// In 32 bits.
+    Single,
+}
+
+impl CoefficientChoice {
+    /// The same of a model; one that meets sculpts keeps 32 bits unless 16 are stated.
+    pub(super) fn of_model(self, meets: bool) -> Self {
+        if meets && self == Self::Auto { Self::Single } else { self }
+    }
+}
+
+/// The share of the cross-validated rms error that 16 bits may move a vertex by, in training poses.
+pub const LEAST_SEEN: f64 = 0.05;
+
 /// How coefficients are stored.
-pub(super) fn coefficients(text: &str) -> Result<CoefficientPrecision, String> {
+pub(super) fn coefficients(text: &str) -> Result<CoefficientChoice, String> {
     match text {
-        "16" => Ok(CoefficientPrecision::Sixteen),
-        "32" => Ok(CoefficientPrecision::Single),
-        _ => Err("use 16 or 32".into()),
+        "auto" => Ok(CoefficientChoice::Auto),
+        "16" => Ok(CoefficientChoice::Sixteen),
+        "32" => Ok(CoefficientChoice::Single),
+        _ => Err("use auto, 16 or 32".into()),
     }
 }
 
@@ -353,9 +378,10 @@ pub(super) const GUARD: Setting =
         .everyone();
 pub(super) const COEFFICIENTS: Setting = Setting::new(
     "coefficients",
-    "16|32",
-    "32",
-    "Bits of the model's coefficients: 16 halves the model (joint model and multi-weight enveloping)",
+    "auto|16|32",
+    "auto",
+    "Bits of the model's coefficients (joint model and multi-weight enveloping): 16 halve the model; auto takes them where no vertex moves \
+     by more than a twentieth of the cross-validated error",
 )
 .everyone();
 pub(super) const SIGMA: Setting = Setting::new("sigma", "CHORD", "by cross-validation", "Width of the kernel")

@@ -46,6 +46,7 @@ use crate::{Contents, Format, ReadError};
 use archive::{Bundle, extents};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::from_rows;
+use rayon::prelude::*;
 use std::io::{Cursor, Read, Seek};
 
 /// Reads a bundle. `name` is the file's name, for messages. The shapes of its records are skins where it says how they are
@@ -122,19 +123,30 @@ pub fn stream<R: Read + Seek, E: From<ReadError>>(
     }
     let batch = (most / (24 * vertices.max(1))).max(1);
     let mut left_out = LeftOut::default();
-    for at in 0..count {
-        let mut data = vec![0; row.data_length];
-        member.read_exact(&mut data).map_err(|e| damaged(format!("array \"{key}\", pose {at}: {e}")))?;
-        let shape = Array::new(row.clone(), data).ok_or_else(|| damaged(format!("array \"{key}\": its rows")))?;
-        let positions = (0..vertices).map(|v| DVec3::from([0, 1, 2].map(|c| shape.number([v, c]))));
-        match parts.record(at, Some(positions.collect()))? {
-            Ok(record) => {
-                left_out.keep();
-                contents.records.push(record);
-            }
-            Err((label, positions)) => left_out.leave(label, &positions),
+    for first in (0..count).step_by(batch) {
+        let mut rows = Vec::with_capacity(batch.min(count));
+        for at in first..count.min(first + batch) {
+            let mut data = vec![0; row.data_length];
+            member.read_exact(&mut data).map_err(|e| damaged(format!("array \"{key}\", pose {at}: {e}")))?;
+            let shape = Array::new(row.clone(), data).ok_or_else(|| damaged(format!("array \"{key}\": its rows")))?;
+            rows.push((at, shape));
         }
-        if contents.records.len() == batch || (at + 1 == count && !contents.records.is_empty()) {
+        let of_row = |(at, shape): &(usize, Array)| {
+            let positions = (0..vertices).map(|v| DVec3::from([0, 1, 2].map(|c| shape.number([v, c]))));
+            parts.record(*at, Some(positions.collect()))
+        };
+        let records: Vec<_> = rows.par_iter().map(of_row).collect();
+        drop(rows);
+        for record in records {
+            match record? {
+                Ok(record) => {
+                    left_out.keep();
+                    contents.records.push(record);
+                }
+                Err((label, positions)) => left_out.leave(label, &positions),
+            }
+        }
+        if !contents.records.is_empty() {
             take(&mut contents)?;
             contents.records.clear();
         }

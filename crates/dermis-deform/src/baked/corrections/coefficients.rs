@@ -92,16 +92,24 @@ impl Coefficients {
         let (mut values, mut units) = (Vec::with_capacity(wide.len()), Vec::new());
         let mut starts = starts.peekable();
         while let (Some(from), Some(&to)) = (starts.next(), starts.peek()) {
-            let of_vertex = &wide[from..to];
-            let largest = of_vertex.iter().fold(0.0f32, |most, u| most.max(u.abs()));
-            let unit = largest / 32767.0;
-            let finite = of_vertex.iter().all(|u| u.is_finite()) && unit > 0.0;
-            units.push(if finite { unit } else { 0.0 });
-            // The quotient is at most 32767 up to rounding, and a cast saturates.
-            values.extend(of_vertex.iter().map(|u| if finite { (u / unit).round() as i16 } else { 0 }));
+            let of_vertex = unit(wide[from..to].iter().copied());
+            units.push(of_vertex);
+            values.extend(wide[from..to].iter().map(|&u| narrowed(u, of_vertex)));
         }
         Self::Sixteen { values, units }
     }
+}
+
+/// What the 16 bits of a vertex are measured in: its largest coefficient over 32767; zero where one is not finite.
+pub(super) fn unit(coefficients: impl Iterator<Item = f32>) -> f32 {
+    let (largest, finite) =
+        coefficients.fold((0.0f32, true), |(most, finite), u| (most.max(u.abs()), finite && u.is_finite()));
+    if finite { largest / 32767.0 } else { 0.0 }
+}
+
+/// A coefficient in 16 bits. The quotient is at most 32767 up to rounding, and a cast saturates.
+pub(super) fn narrowed(coefficient: f32, unit: f32) -> i16 {
+    if unit > 0.0 { (coefficient / unit).round() as i16 } else { 0 }
 }
 
 /// How many bytes ahead of their use evaluation asks memory for coefficients.

@@ -4,7 +4,7 @@
 //! each. A sum is one multiply-add per row, and nothing is transposed. Neighbours on a mesh read nearly the same joints, so few
 //! numbers are zeros of vertices that do not read a rotation.
 
-use super::coefficients::{AHEAD, CoefficientPrecision, Coefficients};
+use super::coefficients::{AHEAD, CoefficientPrecision, Coefficients, narrowed, unit};
 use super::joints::padded;
 use crate::baked::lanes::{EIGHT, Eight, Stored};
 use crate::parts::{DeformerError, beside, names};
@@ -128,15 +128,41 @@ impl FreePart {
     /// The same with coefficients of another precision.
     #[must_use]
     pub fn with_precision(self, precision: CoefficientPrecision) -> Self {
-        if precision == self.precision() {
-            return self;
-        }
-        let stored = self.coefficients().stored(precision, self.coefficient_starts().into_iter());
-        let values = match &stored {
-            Coefficients::Single(values) => Values::Single(self.arranged(values)),
-            Coefficients::Sixteen { values, units } => Values::Sixteen(self.arranged(values), units.clone()),
+        let values = match (&self.values, precision) {
+            (Values::Single(rows), CoefficientPrecision::Sixteen) => {
+                let units = self.units(rows);
+                Values::Sixteen(self.scaled(rows, |v, u| narrowed(u, units[v])), units)
+            }
+            (Values::Sixteen(rows, units), CoefficientPrecision::Single) => {
+                Values::Single(self.scaled(rows, |v, u: i16| f32::from(u) * units[v]))
+            }
+            _ => return self,
         };
         Self { values, ..self }
+    }
+
+    /// What 16 bits of each vertex are measured in.
+    fn units(&self, rows: &[Lines<f32>]) -> Vec<f32> {
+        let mut units = Vec::with_capacity(self.vertices());
+        for eight in 0..self.vertices().div_ceil(EIGHT) {
+            let of_vertex = |v: usize| rows[self.range(eight)].iter().flatten().map(move |row| row.as_ref()[v % EIGHT]);
+            units.extend(self.lanes_of(eight).map(|v| unit(of_vertex(v))));
+        }
+        units
+    }
+
+    /// The lines with every number changed by its vertex.
+    fn scaled<A: Stored, B: Stored>(&self, rows: &[Lines<A>], of: impl Fn(usize, A) -> B) -> Vec<Lines<B>> {
+        let mut made = vec![Lines::<B>::default(); rows.len()];
+        for eight in 0..self.vertices().div_ceil(EIGHT) {
+            let range = self.range(eight);
+            for (to, from) in made[range.clone()].iter_mut().flatten().zip(rows[range].iter().flatten()) {
+                for v in self.lanes_of(eight) {
+                    to.as_mut()[v % EIGHT] = of(v, from.as_ref()[v % EIGHT]);
+                }
+            }
+        }
+        made
     }
 
     /// Bytes of the arrays that evaluation reads.

@@ -553,16 +553,21 @@ impl FitRecipe {
             FitExamples::Sculpts { .. } => return Err(Error::Internal("sculpts are never summed".into())),
         };
         if !train.is_empty() {
-            let read = step(watch, "read examples", |progress| {
+            let again = ReadOptions { known: true, ..self.read.clone() };
+            let notes = step(watch, "read examples", |progress| {
+                let mut options = &self.read;
+                let mut notes = None;
                 loop {
                     let take = |some: &[Example]| streaming.add(some);
-                    let read = stream_examples(rig, &loaded.space, &sources(train), &self.read, "examples", take)?;
+                    let read = stream_examples(rig, &loaded.space, &sources(train), options, "examples", take)?;
+                    let notes = notes.get_or_insert(read.notes);
                     if !streaming.end_pass(read.is_clip, progress)? {
-                        return Ok::<_, Error>(read);
+                        return Ok::<_, Error>(std::mem::take(notes));
                     }
+                    options = &again;
                 }
             })?;
-            files.extend(read.notes);
+            files.extend(notes);
         }
         Ok(StreamedFit { streaming, train, hold_out: &self.hold_out, read: &self.read, bound })
     }

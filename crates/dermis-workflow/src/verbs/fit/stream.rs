@@ -207,8 +207,9 @@ impl StreamedFit<'_> {
             if inputs.is_empty() {
                 continue;
             }
+            let read = ReadOptions { known: set == SetRole::Training, ..self.read.clone() };
             let (scores, notes) =
-                step(watch, name, |_| measure_streamed(&found.model, &sources(inputs), self.read, role, self.bound))?;
+                step(watch, name, |_| measure_streamed(&found.model, &sources(inputs), &read, role, self.bound))?;
             if set == SetRole::HeldOut {
                 held_out = scores.frames.len();
                 files.extend(notes);
