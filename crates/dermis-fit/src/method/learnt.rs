@@ -222,7 +222,10 @@ impl Learnt {
         let most = match coefficients {
             CoefficientChoice::Single => None,
             CoefficientChoice::Sixteen => Some(f64::INFINITY),
-            CoefficientChoice::Auto => validated.map(|error| LEAST_SEEN * error),
+            // Corrections beneath stay as they are.
+            CoefficientChoice::Auto => {
+                validated.filter(|_| baked.corrections().len() == 1).map(|error| LEAST_SEEN * error)
+            }
         };
         let narrow = most.map(|_| baked.clone().with_precision(CoefficientPrecision::Sixteen));
         if let Some((narrow, most)) = narrow.zip(most).filter(|(narrow, _)| narrow.precision() != baked.precision()) {
