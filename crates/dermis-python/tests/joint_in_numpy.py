@@ -21,7 +21,7 @@ def stored(model: dermis.Model) -> tuple[dict[str, Any], dict[str, Floats]]:
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
     (text,) = header.pop("__metadata__").values()
-    kinds = {"F32": "<f4", "F64": "<f8", "U32": "<u4", "U16": "<u2", "U8": "u1"}
+    kinds = {"F32": "<f4", "F64": "<f8", "U32": "<u4", "U16": "<u2", "I16": "<i2", "U8": "u1"}
     arrays = {}
     for name, entry in header.items():
         begin, end = (8 + length + at for at in entry["data_offsets"])
@@ -114,7 +114,9 @@ def evaluate(model: dermis.Model, transforms: Floats, every: int = 1) -> Floats:
     rows = np.array([-(-len(of_joint) // 4) * 4 for of_joint in z])
     sizes = [3 * int(rows[a["correction.terms"][slice(*pair)]].sum()) for pair in pairs(a["correction.offsets"])]
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    coefficients = a["correction.coefficients"].ravel()
+    coefficients = a["correction.coefficients"].ravel().astype(float)
+    # Coefficients of 16 bits are in units of their vertex.
+    units = a.get("correction.units", np.ones(len(rest)))
     skin = np.empty((len(rest[::every]), 3))
     for place, v in enumerate(range(0, len(rest), every)):
         p, at = rest[v], starts[v]
@@ -130,7 +132,7 @@ def evaluate(model: dermis.Model, transforms: Floats, every: int = 1) -> Floats:
         free = np.zeros(3)
         for joint in a["correction.terms"][slice(*a["correction.offsets"][v : v + 2])]:
             for axis in range(3):
-                free[axis] += z[joint] @ coefficients[at : at + len(z[joint])]
+                free[axis] += z[joint] @ coefficients[at : at + len(z[joint])] * units[v]
                 at += rows[joint]
         shared, squares = np.zeros(3), 0.0
         for term in range(*a["shared.offsets"][v : v + 2]):
