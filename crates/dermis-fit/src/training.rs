@@ -1,7 +1,7 @@
 //! The input of every fit, its errors, and its progress.
 
 use crate::inverse::InverseError;
-use dermis_rig::glam::{DVec3, Vec3};
+use dermis_rig::glam::DVec3;
 use dermis_rig::{
     BoneIndex, BoneTransforms, Example, InfluenceError, Influences, Rows, RowsError, Skeleton, VertexIndex,
     pose_numbers,
@@ -44,8 +44,8 @@ pub enum BasePoses<'a> {
         places: &'a [u32],
         /// The list of each example.
         order: &'a [usize],
-        /// Lists of residuals, one after the other, in 32 bits: those keep one part in 10⁷ of a residual.
-        values: &'a [Vec3],
+        /// Lists of residuals, one after the other.
+        values: &'a [DVec3],
         /// How many a list has.
         held: usize,
     },
@@ -304,9 +304,7 @@ impl Training<'_> {
         match self.base {
             BasePoses::Stored(all) => self.examples[s].positions[v] - all[s][v],
             BasePoses::Computed(at) => self.examples[s].positions[v] - at(&self.examples[s].transforms, v),
-            BasePoses::Residuals { places, order, values, held } => {
-                values[order[s] * held + places[v] as usize].as_dvec3()
-            }
+            BasePoses::Residuals { places, order, values, held } => values[order[s] * held + places[v] as usize],
         }
     }
 

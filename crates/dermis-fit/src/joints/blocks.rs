@@ -5,7 +5,7 @@ use super::solve::Coefficients;
 use super::whole::Choice;
 use super::{Form, JointFit, JointSettings, check};
 use crate::training::{BasePoses, FitError, Progress, Ticker, Training, UNHELD, without_skin};
-use dermis_rig::glam::{DVec3, Vec3};
+use dermis_rig::glam::DVec3;
 use dermis_rig::{Example, Influences, Mirror};
 use dermis_solve::cross_validation::Folds;
 use dermis_solve::faer::Mat;
@@ -214,7 +214,7 @@ pub struct SolvedVertex {
 
 /// What a choice looks at where poses are too many to be left out one by one: the examples dealt to parts, without skins, and the
 /// residuals at some vertices.
-pub(super) struct Dealt(Option<(Vec<Example>, Held<Vec3>, JointSettings)>);
+pub(super) struct Dealt(Option<(Vec<Example>, Held, JointSettings)>);
 
 impl Dealt {
     /// The examples of one pose stand one after another.
@@ -231,7 +231,7 @@ impl Dealt {
         for pose in (0..parts).flat_map(|part| (part..poses).step_by(parts)) {
             for s in starts[pose]..starts[pose + 1] {
                 examples.push(without_skin(&training.examples[s]));
-                held.push(|v| training.residual(s, v).as_vec3());
+                held.push(|v| training.residual(s, v));
             }
         }
         Self(Some((examples, held, JointSettings { folds: Folds::Blocks(parts), ..settings.clone() })))
@@ -246,18 +246,18 @@ impl Dealt {
     }
 }
 
-/// Vectors at some vertices of a mesh, a list per example: positions, or residuals in 32 bits.
-pub(crate) struct Held<T> {
+/// Vectors at some vertices of a mesh, a list per example: positions, or residuals.
+pub(crate) struct Held {
     vertices: Vec<usize>,
     /// Where each vertex of the mesh stands in a list.
     places: Vec<u32>,
     /// The list of each example, in order.
     order: Vec<usize>,
     /// One list after the other.
-    values: Vec<T>,
+    values: Vec<DVec3>,
 }
 
-impl<T: Copy + Send + Sync> Held<T> {
+impl Held {
     /// Nothing yet of some vertices and their mirror images, in a mesh of `all`, with room for so many examples.
     pub fn new(vertices: impl Iterator<Item = usize>, mirror: Option<&Mirror>, all: usize, examples: usize) -> Self {
         let image = |v: usize| mirror.and_then(|mirror| mirror.vertices[v]).map(|v| v as usize);
@@ -271,31 +271,29 @@ impl<T: Copy + Send + Sync> Held<T> {
     }
 
     /// Nothing yet of the same vertices.
-    pub fn none<U>(&self) -> Held<U> {
-        Held { vertices: self.vertices.clone(), places: self.places.clone(), order: vec![], values: vec![] }
+    pub fn none(&self) -> Self {
+        Self { vertices: self.vertices.clone(), places: self.places.clone(), order: vec![], values: vec![] }
     }
 
     /// Takes what belongs to it from the next example.
-    pub fn push(&mut self, of: impl Fn(usize) -> T + Sync) {
+    pub fn push(&mut self, of: impl Fn(usize) -> DVec3) {
         self.order.push(self.order.len());
         self.values.extend(self.vertices.iter().map(|&v| of(v)));
     }
 
     /// The vector of a vertex that is held.
-    pub fn at(&self, example: usize, v: usize) -> T {
+    pub fn at(&self, example: usize, v: usize) -> DVec3 {
         self.values[example * self.vertices.len() + self.places[v] as usize]
     }
 
-    /// Residuals from every vector by example and vertex.
-    pub fn map(&self, of: impl Fn(usize, usize, T) -> DVec3 + Sync) -> Held<Vec3> {
+    /// Changes every vector by example and vertex.
+    pub fn map(&self, of: impl Fn(usize, usize, DVec3) -> DVec3 + Sync) -> Self {
         let count = self.vertices.len().max(1);
-        let residual = |(at, value): (usize, &T)| of(at / count, self.vertices[at % count], *value).as_vec3();
+        let residual = |(at, value): (usize, &DVec3)| of(at / count, self.vertices[at % count], *value);
         let values = self.values.par_iter().enumerate().map(residual).collect();
-        Held { order: self.order.clone(), values, ..self.none() }
+        Self { order: self.order.clone(), values, ..self.none() }
     }
-}
 
-impl Held<Vec3> {
     /// The vectors as residuals.
     pub fn residuals(&self) -> BasePoses<'_> {
         BasePoses::Residuals {

@@ -69,7 +69,7 @@ pub(super) struct Seen<'a> {
     pub weights: &'a Influences,
     /// The examples, over no base. Their positions are not read if some vertices are held.
     pub training: Training<'a>,
-    pub some: Option<&'a Held<DVec3>>,
+    pub some: Option<&'a Held>,
 }
 
 impl<'a> Seen<'a> {

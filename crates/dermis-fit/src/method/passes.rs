@@ -14,13 +14,13 @@ use super::{FitInput, JointMethod, Learnt, Method, MethodError};
 use crate::joints::{BlockFit, Held, JointSettings};
 use crate::training::{BasePoses, FitError, Progress, Training, without_skin};
 use dermis_deform::Base;
-use dermis_rig::glam::{DVec3, Vec3};
+use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Example, ExampleSet, Influences, Rig};
 use std::ops::Range;
 
 /// Bytes of residuals that a block takes at most, unless 64 vertices take more. Mirror images stand beside each other in the order in which
 /// vertices are solved, so that a block holds hardly any of another.
-pub const BLOCK_BYTES: usize = 512 << 20;
+pub const BLOCK_BYTES: usize = 1 << 30;
 const LEAST_BLOCK: usize = 64;
 
 /// A fit of the joint model whose examples are read again and again.
@@ -41,8 +41,8 @@ pub struct Passes<'a> {
 /// What is read now.
 enum Pass {
     Poses,
-    Sample(Box<JointSettings>, Held<DVec3>),
-    Block(Box<Blocks>, Held<Vec3>),
+    Sample(Box<JointSettings>, Held),
+    Block(Box<Blocks>, Held),
     Done(Box<Blocks>),
 }
 
@@ -166,7 +166,7 @@ impl<'a> Passes<'a> {
                 Pass::Sample(_, held) => held.push(|v| example.positions[v]),
                 Pass::Block(blocks, held) => {
                     let skin = posed(&mut blocks.base, rest, &example.transforms);
-                    held.push(|v| (example.positions[v] - skin[v]).as_vec3());
+                    held.push(|v| example.positions[v] - skin[v]);
                 }
                 Pass::Poses => {
                     let importance = self.method.importance.at(&example.label, example.importance);
@@ -245,7 +245,7 @@ impl<'a> Passes<'a> {
     fn after_sample(
         &self,
         mut settings: JointSettings,
-        sample: &Held<DVec3>,
+        sample: &Held,
         progress: Progress<'_>,
     ) -> Result<Pass, MethodError> {
         let (method, weights, rest) = (self.method, self.weights, &self.rig.mesh().positions);
@@ -258,7 +258,7 @@ impl<'a> Passes<'a> {
         let mut residuals = sample.none();
         for (s, example) in self.examples.iter().enumerate() {
             let skin = posed(&mut base, rest, &example.transforms);
-            residuals.push(|v| (sample.at(s, v) - skin[v]).as_vec3());
+            residuals.push(|v| sample.at(s, v) - skin[v]);
         }
         let training = Training { base: residuals.residuals(), ..training(self.rig, &self.examples) };
         let forms = method.forms((&training, weights, self.rig.states_up()), plain, &settings, progress)?;
@@ -266,7 +266,7 @@ impl<'a> Passes<'a> {
         let fit = BlockFit::choose(&training, weights, &settings, progress)?;
         let mut order = fit.order(&training, weights, &settings)?;
         order = order[self.share.of(order.len())].to_vec();
-        let per_vertex = size_of::<Vec3>() * self.examples.len();
+        let per_vertex = size_of::<DVec3>() * self.examples.len();
         let size = (self.block_bytes / per_vertex).max(LEAST_BLOCK);
         let blocks = Blocks { settings, base, chosen, bases, forms, fit, order, size, block: 0..0 };
         Ok(self.block(Box::new(blocks)))
