@@ -4,10 +4,10 @@
     python tools/large_body.py target/release/dermis OUT                     # 111,769 vertices, 5,065 poses: 6.8 GB
     python tools/large_body.py target/release/dermis OUT --vertices 50000 --poses 500
 
-A pose mixes joints of the body's exercise: each is turned as in one of its poses, by a part of that angle, with a few degrees
-of noise. The true skin is pose-space deformation fitted to the exercise by `dermis fit --method psd`, which is no model of
-`--method joint`. The longest edges are split until there are as many vertices as asked for; a new vertex lies midway, with
-the mean of the two skins and of their weights, of which the four largest stay.
+A pose mixes joints of the body's exercise: each is turned as in one of its poses, by a part of that angle, with a few
+degrees of noise. The true skin is pose-space deformation fitted to the exercise by `dermis fit --method psd`, which is
+no model of `--method joint`. The longest edges are split until there are as many vertices as asked for. A new vertex lies
+midway, with the mean of the two skins and of their weights, of which the four largest stay.
 
 Files written: rig.npz; frames.npz (training); unseen.npz (200 other poses). Needs NumPy and SciPy.
 """
@@ -102,7 +102,9 @@ def split(points: np.ndarray, triangles: list[list[int]], vertices: int) -> tupl
     return sparse.csr_matrix((values, (rows, columns)), (len(mixes), len(points))), np.array(triangles, np.int32)
 
 
-def write_examples(path: Path, rig: dict[str, np.ndarray], poses: np.ndarray, skins: np.ndarray, mixes: sparse.csr_matrix) -> None:
+def write_examples(
+    path: Path, rig: dict[str, np.ndarray], poses: np.ndarray, skins: np.ndarray, mixes: sparse.csr_matrix
+) -> None:
     """A bundle of poses and skins, pose after pose: the skins are never held."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as bundle:
         for name, array in {**rig, "pose_matrices": poses}.items():
@@ -130,10 +132,12 @@ def main() -> None:
     weights[weights < np.sort(weights, axis=1)[:, -INFLUENCES][:, None]] = 0
     weights /= weights.sum(axis=1, keepdims=True)
     rest = (mixes @ body["rest_vertices"].astype(float)).astype(np.float32)
-    np.savez_compressed(args.out / "rig.npz", rest_vertices=rest, faces=triangles, lbs_weights=weights.astype(np.float32), **rig)
+    arrays = {"rest_vertices": rest, "faces": triangles, "lbs_weights": weights.astype(np.float32), **rig}
+    np.savez_compressed(args.out / "rig.npz", **arrays)
 
     truth = args.out / "truth.dermis"
-    subprocess.run([args.dermis, "fit", BODY, "--examples", BODY, "--method", "psd", "-o", truth, "--force"], check=True)
+    fit = [args.dermis, "fit", BODY, "--examples", BODY, "--method", "psd", "-o", truth, "--force"]
+    subprocess.run(fit, check=True)
     for name, count, seed in (("frames", args.poses, 1), ("unseen", 200, 2)):
         motion, coarse = args.out / f"{name}-poses.npz", args.out / f"{name}-coarse.npz"
         poses = random_poses(body, count, seed)

@@ -183,7 +183,7 @@ impl Kernel for VertexFeatures<'_> {
                     let frame: [[Lanes; 3]; 3] = from_fn(|j| from_fn(|c| eight[dominant.get()][4 * j + c]));
                     (frame, inverse(&frame))
                 }
-                // No rotation: such vertices are fitted whole, elsewhere.
+                // Without weights a vertex stays at rest. The rest frame does not come here: its axes do not separate.
                 (CorrectionFrame::Anchor | CorrectionFrame::Rest, _) => (identity(), identity()),
                 (CorrectionFrame::Blend, _) => {
                     let frame = self.blended::<F>(eight);

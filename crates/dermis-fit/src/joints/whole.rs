@@ -324,17 +324,14 @@ impl Scene<'_> {
         ticker: &Ticker<'_>,
     ) -> Result<Vec<(usize, Coefficients, f64)>, FitError> {
         let grams = self.free_grams();
-        let solve = |(group, vertices): (&Group, Vec<usize>)| {
-            ticker.tick(0)?;
-            let solved = match self.settings.frame {
-                CorrectionFrame::Rest => self.solve_direct(group, &vertices, lambda),
-                _ => self.solve_summed(group, &vertices, (lambda, stride), &grams),
-            };
-            ticker.tick(vertices.len() as u64)?;
-            solved.map_err(|source| FitError::Solve { vertex: VertexIndex::new(vertices[0]), source })
-        };
-        let parts: Result<Vec<_>, FitError> = self.chunks(groups, 1).into_par_iter().map(solve).collect();
-        Ok(parts?.into_iter().flatten().collect())
+        let parts = self.for_chunks(
+            groups,
+            1,
+            ticker,
+            |group, vertices| self.solve_summed(group, vertices, (lambda, stride), &grams),
+            |group, vertices| self.solve_direct(group, vertices, lambda),
+        )?;
+        Ok(parts.into_iter().flatten().collect())
     }
 
     /// Solves vertices of a group from sums over the examples, which are looked at a few at a time.
@@ -427,7 +424,7 @@ impl Scene<'_> {
         let Form { choice, other_sweep, prior, left_out_share, .. } = form;
         let touched = groups.iter().map(|group| group.vertices.len()).sum();
         let rows = self.looked_at(groups, 1).1;
-        let dealt = self.settings.dealt(self.different_poses());
+        let dealt = self.settings.dealt(self.different_poses()).filter(|_| self.masks.is_none());
         let vertices = self.training.rest.len();
         let mut group_of = vec![0; vertices];
         for (g, group) in groups.iter().enumerate() {

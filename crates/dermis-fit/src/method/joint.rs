@@ -6,11 +6,11 @@ use super::forms::{ARC_COSINE, COMPOSITES, FactorChoice, Forms, GRAVITY, Gravity
 use super::importance::{IMPORTANCE, Importance};
 use super::learnt::{Solved, SolvedBy};
 use super::mush::{self, Seen};
+use super::precision::{CoefficientChoice, coefficients};
 use super::remembering::{self, REMEMBER, are_sculpts};
 use super::ridge::FoldsText;
 use super::settings::{
-    BASE, COEFFICIENTS, CoefficientChoice, GUARD, MIRROR, Row, SIGMA, Setting, TOLERANCE, UNTOUCHED, coefficients,
-    number, some, switch, word,
+    BASE, COEFFICIENTS, GUARD, MIRROR, Row, SIGMA, Setting, TOLERANCE, UNTOUCHED, number, some, switch, word,
 };
 use super::{
     FitInput, FitReport, FitWarning, LEVERAGE_VERTICES, Learnt, MethodError, MethodReport, RidgeChoice, RidgePoint,

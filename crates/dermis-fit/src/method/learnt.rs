@@ -2,14 +2,13 @@
 
 use super::base::BaseChoice;
 use super::error::Lack;
-use super::settings::{CoefficientChoice, LEAST_SEEN};
+use super::precision::CoefficientChoice;
 use super::{
     Method, MethodError, animation_space, by_example, correctives, joint, mwe, pose_space, rotational, short, weights,
 };
 use crate::joints::JointReport;
 use crate::mwe::MweReport;
 use crate::training::{BasePoses, Training};
-use dermis_deform::baked::CoefficientPrecision;
 use dermis_deform::training::{TrainingPoses, moves_skin};
 use dermis_deform::{Base, Correction, Deformer, RiggedDeformer, Stack};
 use dermis_rig::glam::DVec3;
@@ -68,9 +67,6 @@ impl<'a> FitInput<'a> {
         }
     }
 }
-
-/// Training poses in which coefficients of 16 bits are compared with those of 32, at most.
-const COMPARED: usize = 64;
 
 /// A fitted model, and what is known about it.
 #[derive(Clone, Debug)]
@@ -217,26 +213,10 @@ impl Learnt {
         let poses: Vec<&BoneTransforms> = poses.iter().collect();
         let training = TrainingPoses::new(rig.skeleton(), &moving, &poses, if length > 0.0 { length } else { 1.0 });
         let training = beneath.iter().fold(training, TrainingPoses::with);
-        let mut baked = deformer.for_bones(bones)?.into_baked();
+        let baked = deformer.for_bones(bones)?.into_baked();
         let validated = report.sweep.iter().map(|point| point.validated).reduce(f64::min);
-        let most = match coefficients {
-            CoefficientChoice::Single => None,
-            CoefficientChoice::Sixteen => Some(f64::INFINITY),
-            // Corrections beneath stay as they are.
-            CoefficientChoice::Auto => {
-                validated.filter(|_| baked.corrections().len() == 1).map(|error| LEAST_SEEN * error)
-            }
-        };
-        let narrow = most.map(|_| baked.clone().with_precision(CoefficientPrecision::Sixteen));
-        if let Some((narrow, most)) = narrow.zip(most).filter(|(narrow, _)| narrow.precision() != baked.precision()) {
-            let some = poses.iter().step_by(poses.len().div_ceil(COMPARED).max(1)).copied();
-            let off = narrow.largest_difference(&baked, some)?;
-            if f64::from(off) <= most {
-                baked = narrow;
-                let cost = format!("16 bits, at most {off:.1e} m from 32 over training poses");
-                report.settings.push(("coefficients".into(), cost));
-            }
-        }
+        let (baked, cost) = coefficients.stored(baked, validated, &poses)?;
+        report.settings.extend(cost.map(|cost| ("coefficients".into(), cost)));
         Ok((RiggedDeformer::new(rig.clone(), weights, baked, Some(training))?, report, solved))
     }
 

@@ -5,11 +5,12 @@ use super::correctives::CorrectiveShape;
 use super::importance::{IMPORTANCE, Importance};
 use super::learnt::{Solved, SolvedBy};
 use super::pose_space::moves_at_rest;
+use super::precision::{CoefficientChoice, coefficients};
 use super::remembering::{self, REMEMBER, Remembering};
 use super::ridge::FoldsText;
 use super::settings::{
-    BASE, BLOCKS, COEFFICIENTS, CoefficientChoice, DUPLICATES, EIG_TOL, GUARD, LAMBDA, Row, Setting, TOLERANCE,
-    UNTOUCHED, coefficients, number, some, switch, word,
+    BASE, BLOCKS, COEFFICIENTS, DUPLICATES, EIG_TOL, GUARD, LAMBDA, Row, Setting, TOLERANCE, UNTOUCHED, number, some,
+    switch, word,
 };
 use super::{
     FitInput, FitReport, FitWarning, FoldChoice, LEVERAGE_VERTICES, Learnt, MapSource, MethodError, MethodReport,

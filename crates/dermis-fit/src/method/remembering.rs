@@ -4,7 +4,7 @@
 //! of every sculpt, each with one weight. The layer follows the method's own correction.
 
 use super::correctives::CorrectiveShape;
-use super::settings::CoefficientChoice;
+use super::precision::CoefficientChoice;
 use super::settings::Setting;
 use super::{FitInput, FitWarning, Learnt, MethodError, MethodReport};
 use crate::joints::JointSettings;

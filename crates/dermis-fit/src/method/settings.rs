@@ -17,7 +17,6 @@ use super::{
 };
 use serde::de::value::{Error as WordError, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
-use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 /// A setting of a method.
@@ -290,40 +289,6 @@ pub(super) fn items(text: &str) -> impl Iterator<Item = &str> {
 pub(super) fn positive<const N: usize>(text: &str) -> Option<[f64; N]> {
     let list = text.split(',').map(|x| x.trim().parse().ok().filter(|x: &f64| x.is_finite() && *x > 0.0));
     list.collect::<Option<Vec<f64>>>()?.try_into().ok()
-}
-
-/// How coefficients are to be stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CoefficientChoice {
-    /// In 16 bits, if that moves no vertex by more than [`LEAST_SEEN`] of the cross-validated error; else, and where nothing was
-    /// cross-validated, in 32.
-    #[default]
-    Auto,
-    /// In 16 bits.
-    Sixteen,
-    /// In 32 bits.
-    Single,
-}
-
-impl CoefficientChoice {
-    /// The same of a model; one that meets sculpts keeps 32 bits unless 16 are stated.
-    pub(super) fn of_model(self, meets: bool) -> Self {
-        if meets && self == Self::Auto { Self::Single } else { self }
-    }
-}
-
-/// The share of the cross-validated rms error that 16 bits may move a vertex by, in training poses.
-pub const LEAST_SEEN: f64 = 0.05;
-
-/// How coefficients are stored.
-pub(super) fn coefficients(text: &str) -> Result<CoefficientChoice, String> {
-    match text {
-        "auto" => Ok(CoefficientChoice::Auto),
-        "16" => Ok(CoefficientChoice::Sixteen),
-        "32" => Ok(CoefficientChoice::Single),
-        _ => Err("use auto, 16 or 32".into()),
-    }
 }
 
 pub(super) const BASE: Setting = Setting::new(

@@ -123,9 +123,11 @@ pub fn stream<R: Read + Seek, E: From<ReadError>>(
     }
     let batch = (most / (24 * vertices.max(1))).max(1);
     let mut left_out = LeftOut::default();
-    for first in (0..count).step_by(batch) {
-        let mut rows = Vec::with_capacity(batch.min(count));
-        for at in first..count.min(first + batch) {
+    let mut next = 0;
+    while next < count {
+        let end = count.min(next + batch - contents.records.len());
+        let mut rows = Vec::with_capacity(end - next);
+        for at in next..end {
             let mut data = vec![0; row.data_length];
             member.read_exact(&mut data).map_err(|e| damaged(format!("array \"{key}\", pose {at}: {e}")))?;
             let shape = Array::new(row.clone(), data).ok_or_else(|| damaged(format!("array \"{key}\": its rows")))?;
@@ -146,7 +148,8 @@ pub fn stream<R: Read + Seek, E: From<ReadError>>(
                 Err((label, positions)) => left_out.leave(label, &positions),
             }
         }
-        if !contents.records.is_empty() {
+        next = end;
+        if contents.records.len() == batch || (next == count && !contents.records.is_empty()) {
             take(&mut contents)?;
             contents.records.clear();
         }
