@@ -30,7 +30,7 @@ use std::time::Instant;
 /// A fit whose examples come one after another, and are not held.
 pub enum Streaming<'a> {
     /// The joint model, which reads them several times.
-    Passes(Passing<'a>),
+    Passes(Box<Passing<'a>>),
     /// Multi-weight enveloping, which sums over them.
     Sums(Box<Summing<'a>>),
 }
@@ -44,7 +44,7 @@ impl<'a> Streaming<'a> {
         Ok(match method {
             Method::Joint(_) => {
                 let passes = Passes::new(method, input, BLOCK_BYTES)?.of_share(share);
-                Self::Passes(Passing { loaded, method, share, passes, seconds: 0.0 })
+                Self::Passes(Box::new(Passing { loaded, method, share, passes, seconds: 0.0 }))
             }
             // Sums are those of multi-weight enveloping; they refuse the other methods by name.
             Method::OwnWeights
@@ -86,7 +86,7 @@ impl<'a> Streaming<'a> {
             let start = Instant::now();
             let passes = Passes::merged(method, input, shares)?;
             let seconds = start.elapsed().as_secs_f64();
-            return Ok(Self::Passes(Passing { loaded, method, share: Share::default(), passes, seconds }));
+            return Ok(Self::Passes(Box::new(Passing { loaded, method, share: Share::default(), passes, seconds })));
         }
         // Sums of 2ᵏ parts each, k falling.
         let mut pending: Vec<(u32, Box<Summing<'a>>)> = Vec::new();
