@@ -3,13 +3,15 @@
 
     python tools/large_body.py target/release/dermis OUT                     # 111,769 vertices, 5,065 poses: 6.8 GB
     python tools/large_body.py target/release/dermis OUT --vertices 50000 --poses 500
+    python tools/large_body.py target/release/dermis OUT --cut 0,7,12        # some of the poses made before, as cut.npz
 
 A pose mixes joints of the body's exercise: each is turned as in one of its poses, by a part of that angle, with a few
 degrees of noise. The true skin is pose-space deformation fitted to the exercise by `dermis fit --method psd`, which is
-no model of `--method joint`. The longest edges are split until there are as many vertices as asked for. A new vertex lies
-midway, with the mean of the two skins and of their weights, of which the four largest stay.
+no model of `--method joint`. The longest edges are split until there are as many vertices as asked for. A new vertex
+lies midway, with the mean of the two skins and of their weights, of which the four largest stay.
 
-Files written: rig.npz; frames.npz (training); unseen.npz (200 other poses). Needs NumPy and SciPy.
+Files written: rig.npz; frames.npz (training) and its poses alone, poses.npz; unseen.npz (200 other poses). Needs NumPy
+and SciPy.
 """
 import argparse
 import heapq
@@ -117,13 +119,34 @@ def write_examples(
                 member.write((mixes @ skin.astype(float)).astype("<f4").tobytes())
 
 
+def cut(out: Path, poses: list[int]) -> None:
+    """Writes some poses of frames.npz with their skins to cut.npz."""
+    poses = sorted(poses)
+    motion = dict(np.load(out / "poses.npz"))
+    with zipfile.ZipFile(out / "frames.npz") as bundle, bundle.open("vertices.npy") as member:
+        npy.read_magic(member)
+        (_, vertices, _), _, _ = npy.read_array_header_1_0(member)
+        skins, at = [], 0
+        for pose in poses:
+            member.seek((pose - at) * vertices * 12, 1)
+            skins.append(np.frombuffer(member.read(vertices * 12), "<f4").reshape(vertices, 3))
+            at = pose + 1
+    motion["pose_matrices"] = motion["pose_matrices"][poses]
+    motion |= {"vertices": np.array(skins), "pose_labels": np.array([str(pose) for pose in poses])}
+    np.savez(out / "cut.npz", **motion)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dermis", help="the program")
     parser.add_argument("out", type=Path)
     parser.add_argument("--vertices", type=int, default=111_769)
     parser.add_argument("--poses", type=int, default=5_065)
+    parser.add_argument("--cut", help="numbers of poses, separated by commas")
     args = parser.parse_args()
+    if args.cut:
+        cut(args.out, [int(number) for number in args.cut.split(",")])
+        return
     args.out.mkdir(parents=True, exist_ok=True)
     body = np.load(BODY)
     rig = {name: body[name] for name in RIG}
@@ -139,13 +162,13 @@ def main() -> None:
     fit = [args.dermis, "fit", BODY, "--examples", BODY, "--method", "psd", "-o", truth, "--force"]
     subprocess.run(fit, check=True)
     for name, count, seed in (("frames", args.poses, 1), ("unseen", 200, 2)):
-        motion, coarse = args.out / f"{name}-poses.npz", args.out / f"{name}-coarse.npz"
+        motion, coarse = args.out / ("poses.npz" if name == "frames" else "unseen-poses.npz"), args.out / "coarse.npz"
         poses = random_poses(body, count, seed)
         np.savez(motion, pose_matrices=poses, **rig)
         subprocess.run([args.dermis, "pose", truth, "--motion", motion, "-o", coarse, "--force"], check=True)
         write_examples(args.out / f"{name}.npz", rig, poses, np.load(coarse)["vertices"], mixes)
-        motion.unlink()
         coarse.unlink()
+    (args.out / "unseen-poses.npz").unlink()
 
 
 if __name__ == "__main__":
