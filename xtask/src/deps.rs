@@ -41,6 +41,8 @@ const TABLE: &[Rule] = &[
     rule("dermis-motion", 16900, &["dermis-rig", "dermis-solve"]),
     // A skeleton for a bare mesh, by the parts of a body that dermis-motion knows, and its weights by the heat of dermis-fit.
     rule("dermis-autorig", 5200, &["dermis-rig", "dermis-fit", "dermis-motion"]),
+    // What a body has learnt, on other meshes: closest points come from the surface of dermis-fit.
+    rule("dermis-transfer", 2600, &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit"]),
     // Scenes are read into what dermis-motion plays.
     rule("dermis-io", 26900, &["dermis-rig", "dermis-deform", "dermis-motion"]),
     // The only crate below the recipes that opens files; it shows a clip's skin by linear blend skinning.
@@ -77,6 +79,7 @@ const TABLE: &[Rule] = &[
             "dermis-compile",
             "dermis-motion",
             "dermis-autorig",
+            "dermis-transfer",
             "dermis-io",
             "dermis-files",
             "dermis-report",

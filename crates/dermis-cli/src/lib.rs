@@ -31,6 +31,7 @@ mod run;
 mod session;
 mod show;
 mod suggest;
+mod transfer;
 mod ui;
 mod view;
 mod weights;
@@ -77,6 +78,7 @@ enum Verb {
     Report(report::ReportArgs),
     Pose(pose::PoseArgs),
     Suggest(suggest::SuggestArgs),
+    Transfer(transfer::TransferArgs),
     Session(session::SessionArgs),
     Exercise(exercise::ExerciseArgs),
     Retarget(retarget::RetargetArgs),
@@ -149,6 +151,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Report(args) => report::run(args, &ui),
         Verb::Pose(args) => pose::run(args, &ui),
         Verb::Suggest(args) => suggest::run(args, &ui),
+        Verb::Transfer(args) => transfer::run(args, &ui),
         Verb::Session(args) => session::run(args, &ui),
         Verb::Exercise(args) => exercise::run(args, &ui),
         Verb::Retarget(args) => retarget::run(args, &ui),
@@ -234,7 +237,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Learn", &["fit", "suggest", "session", "recipe", "run"]),
     ("Judge", &["eval", "compare", "report", "figures"]),
     ("Deliver", &["pose", "export", "crowd"]),
-    ("Weights and rigs", &["rig", "weights", "decompose"]),
+    ("Weights and rigs", &["rig", "weights", "transfer", "decompose"]),
     ("Motion", &["exercise", "retarget", "markers", "animate"]),
     ("Inverse", &["invert"]),
     ("The program", &["completions", "man"]),

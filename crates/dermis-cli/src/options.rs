@@ -12,12 +12,8 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Reading")]
 pub struct ReadArgs {
-    /// Axis that points up in OBJ, PC2, MDD, Alembic, BVH, C3D and TRC files; the rig file's own by default, Y for Alembic, BVH and TRC, Z for C3D
-    #[arg(long, value_enum)]
-    up: Option<Up>,
-    /// Metres per unit of OBJ, PC2, MDD, Alembic, BVH, C3D and TRC files (0.01 for centimetres); the rig file's own by default
-    #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
-    unit: Option<f64>,
+    #[command(flatten)]
+    space: SpaceArgs,
     /// Sample clips at this rate instead of at their own keys
     #[arg(long, value_name = "FRAMES_PER_SECOND", allow_negative_numbers = true)]
     fps: Option<f64>,
@@ -27,6 +23,18 @@ pub struct ReadArgs {
     /// Take vertices of examples and sculpts in their order, without the checks that recognise another order than the rig's
     #[arg(long)]
     trust_order: bool,
+}
+
+/// Axes and unit of files that do not state them
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Reading")]
+pub struct SpaceArgs {
+    /// Axis that points up in OBJ, PC2, MDD, Alembic, BVH, C3D and TRC files; the rig file's own by default, Y for Alembic, BVH and TRC, Z for C3D
+    #[arg(long, value_enum)]
+    up: Option<Up>,
+    /// Metres per unit of OBJ, PC2, MDD, Alembic, BVH, C3D and TRC files (0.01 for centimetres); the rig file's own by default
+    #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
+    unit: Option<f64>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -46,30 +54,38 @@ impl ReadArgs {
             let rule = if fps > 0.0 { "it must lie between 1e-6 and 1e9" } else { "it must be positive" };
             return Err(Stop::Usage(format!("--fps {}: {rule}", shortest(fps))));
         }
-        if let Some(unit) = self.unit.filter(|unit| !(1e-12..=1e9).contains(unit)) {
-            return Err(Stop::Usage(format!(
-                "--unit {}: it must lie between a picometre and a gigametre",
-                shortest(unit)
-            )));
-        }
         if !(self.match_tolerance >= 0.0 && self.match_tolerance.is_finite()) {
             return Err(Stop::Usage(format!(
                 "--match-tolerance {}: it must be zero or more",
                 shortest(self.match_tolerance)
             )));
         }
+        Ok(ReadOptions {
+            fps: self.fps,
+            match_tolerance: self.match_tolerance,
+            trust_order: self.trust_order,
+            ..self.space.options()?
+        })
+    }
+}
+
+impl SpaceArgs {
+    /// As the library takes them.
+    ///
+    /// # Errors
+    /// [`Stop::Usage`] for a unit out of range.
+    pub fn options(&self) -> Result<ReadOptions, Stop> {
+        if let Some(unit) = self.unit.filter(|unit| !(1e-12..=1e9).contains(unit)) {
+            return Err(Stop::Usage(format!(
+                "--unit {}: it must lie between a picometre and a gigametre",
+                shortest(unit)
+            )));
+        }
         let up = self.up.map(|up| match up {
             Up::Y => UpAxis::Y,
             Up::Z => UpAxis::Z,
         });
-        Ok(ReadOptions {
-            up,
-            unit: self.unit,
-            fps: self.fps,
-            match_tolerance: self.match_tolerance,
-            trust_order: self.trust_order,
-            ..ReadOptions::default()
-        })
+        Ok(ReadOptions { up, unit: self.unit, ..ReadOptions::default() })
     }
 }
 

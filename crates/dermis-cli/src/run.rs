@@ -3,7 +3,7 @@
 use crate::ui::{Stop, Ui};
 use crate::{
     animate, compare, convert, crowd, decompose, demo, eval, exercise, export, figures, fit, inspect, invert, markers,
-    pose, report, retarget, rig, session, suggest, view, weights,
+    pose, report, retarget, rig, session, suggest, transfer, view, weights,
 };
 use dermis_workflow::Error;
 use dermis_workflow::load::read_bytes;
@@ -46,6 +46,7 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode, Stop> {
             pose::show(&recipe, &recipe.run(ui)?, &asked, ui)
         }
         Recipe::Suggest(recipe) => suggest::show(&recipe.run(ui)?, ui, json),
+        Recipe::Transfer(recipe) => transfer::show(&recipe.run(ui)?, ui, json),
         Recipe::Exercise(recipe) => exercise::show(&recipe.run(ui)?, ui, json),
         Recipe::Retarget(recipe) => retarget::show(&recipe.run(ui)?, ui, json),
         Recipe::Rig(recipe) => rig::show(&recipe.run(ui)?, ui, json),

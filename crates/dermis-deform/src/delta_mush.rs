@@ -52,8 +52,8 @@ impl Moments {
         DMat3::from_cols_array(&[xx, xy, xz, xy, yy, yz, xz, yz, zz])
     }
 
-    /// w p̂ p̂ᵀ.
-    fn of(weight: f64, p: DVec3) -> [f64; CHANNELS] {
+    /// w p̂ p̂ᵀ, as [`DirectDeltaMush::of_moments`] takes it.
+    pub fn of(weight: f64, p: DVec3) -> [f64; CHANNELS] {
         let DVec3 { x, y, z } = p;
         [1.0, x, y, z, x * x, x * y, x * z, y * y, y * z, z * z].map(|m| weight * m)
     }
@@ -73,7 +73,7 @@ impl Moments {
 }
 
 /// The weight, then first and second moments.
-const CHANNELS: usize = 10;
+pub const CHANNELS: usize = 10;
 
 impl DirectDeltaMush {
     /// Direct delta mush with `steps` smoothing steps.
@@ -94,25 +94,48 @@ impl DirectDeltaMush {
     pub fn of_smoothing(mesh: &Mesh, weights: &Influences, smoothing: &Smoothing<'_>) -> Vec<Self> {
         let (vertices, wanted) = (mesh.positions.len(), smoothing.of);
         let place = split_vertices(mesh, weights);
-        // About the middle of the character, for the sake of digits.
         let (size, middle) = (mesh.extent(), middle(mesh));
         let at = |v: usize| mesh.positions[v] - middle;
         let all = smoothed((mesh, &place), weights, smoothing, |w, v| Moments::of(w, at(v)));
         let of_steps = |rows: Smoothed<CHANNELS>| {
-            let (mut terms, mut centres) = (Rows::default(), Vec::with_capacity(vertices));
-            for v in 0..vertices {
-                let row = if wanted(v) { &rows[place[v] as usize][..] } else { &[] };
-                let kept: f64 = row.iter().map(|(_, m)| m[0]).sum();
-                let first: DVec3 = row.iter().map(|(_, m)| DVec3::new(m[1], m[2], m[3])).sum();
-                let centre = if row.is_empty() { at(v) } else { first / kept };
-                let mut own: Vec<_> = row.iter().map(|(bone, m)| (*bone, Moments::about(centre, m, kept))).collect();
-                spread(&mut own, size);
-                terms.push(own).expect("moments that lie in memory already can be counted");
-                centres.push(centre + middle);
-            }
-            Self { terms, centres }
+            let row = |v: usize| if wanted(v) { &rows[place[v] as usize][..] } else { &[] };
+            Self::of_moments(&mesh.positions, (size, middle), (0..vertices).map(row))
         };
         all.into_iter().map(of_steps).collect()
+    }
+
+    /// Of moments Ψ about `middle`, a row per vertex: weight, x, y, z, xx, xy, xz, yy, yz, zz. They are divided by the sum of a vertex's
+    /// weights; a vertex without a row stays at rest. Moments about the middle of the character keep the most digits.
+    ///
+    /// - `size`: L, below a millionth of which a neighbourhood has no extent
+    pub fn of_moments<'a>(
+        rest: &[DVec3],
+        (size, middle): (f64, DVec3),
+        rows: impl Iterator<Item = &'a [(BoneIndex, [f64; CHANNELS])]>,
+    ) -> Self {
+        let (mut terms, mut centres) = (Rows::default(), Vec::with_capacity(rest.len()));
+        for (p, row) in rest.iter().zip(rows) {
+            let kept: f64 = row.iter().map(|(_, m)| m[0]).sum();
+            let first: DVec3 = row.iter().map(|(_, m)| DVec3::new(m[1], m[2], m[3])).sum();
+            let centre = if row.is_empty() { *p - middle } else { first / kept };
+            let mut own: Vec<_> = row.iter().map(|(bone, m)| (*bone, Moments::about(centre, m, kept))).collect();
+            spread(&mut own, size);
+            terms.push(own).expect("moments that lie in memory already can be counted");
+            centres.push(centre + middle);
+        }
+        Self { terms, centres }
+    }
+
+    /// The moments of vertex `v` about `middle`, as [`of_moments`](Self::of_moments) takes them.
+    pub fn moments(&self, v: usize, middle: DVec3) -> impl Iterator<Item = (BoneIndex, [f64; CHANNELS])> {
+        let DVec3 { x: a, y: b, z: c } = self.centres[v] - middle;
+        self.of(v).iter().map(move |(bone, m)| {
+            let (w, DVec3 { x, y, z }) = (m.weight, m.first);
+            let shift = [2.0 * a * x, a * y + b * x, a * z + c * x, 2.0 * b * y, b * z + c * y, 2.0 * c * z];
+            let square = [a * a, a * b, a * c, b * b, b * c, c * c];
+            let [xx, xy, xz, yy, yz, zz] = std::array::from_fn(|i| m.second[i] + shift[i] + w * square[i]);
+            (*bone, [w, x + w * a, y + w * b, z + w * c, xx, xy, xz, yy, yz, zz])
+        })
     }
 
     /// Bones and moments of vertex `v`.

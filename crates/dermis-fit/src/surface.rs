@@ -71,6 +71,30 @@ pub enum Place {
     Corner(usize),
 }
 
+impl Closest {
+    /// Barycentric coordinates of the point on its triangle, whose corners these are: never negative, and of sum one.
+    pub fn shares(&self, &[a, b, c]: &[DVec3; 3]) -> [f64; 3] {
+        let mut shares = [0.0; 3];
+        match self.place {
+            Place::Corner(k) => shares[k] = 1.0,
+            Place::Edge(k) => {
+                let (from, to) = ([a, b, c][k], [b, c, a][k]);
+                let t = ((self.point - from).dot(to - from) / (to - from).length_squared()).clamp(0.0, 1.0);
+                (shares[k], shares[(k + 1) % 3]) = (1.0 - t, t);
+            }
+            Place::Face => {
+                let normal = (b - a).cross(c - a);
+                let square = normal.length_squared();
+                let opposite = |from: DVec3, to: DVec3| (to - from).cross(self.point - from).dot(normal) / square;
+                let v = opposite(c, a).clamp(0.0, 1.0);
+                let w = opposite(a, b).clamp(0.0, 1.0 - v);
+                shares = [1.0 - v - w, v, w];
+            }
+        }
+        shares
+    }
+}
+
 /// Squared distances that differ by less, in parts of themselves, are equal.
 const EQUAL: f64 = 1e-9;
 /// The distance, in parts of the box around all, below which a point lies on the surface.
@@ -113,10 +137,15 @@ impl Surface {
 
     /// The closest point within `limit`; `None` if there is none, or if `p` is not finite.
     pub fn closest(&self, p: DVec3, limit: f64) -> Option<Closest> {
-        let mut best: Option<Closest> = None;
-        let mut within = limit * limit;
+        self.least(p, limit, |closest| closest.distance_squared).map(|(closest, _)| closest)
+    }
+
+    /// The closest points of the triangles within `limit` compete by a `cost` that is never below their squared distance; the one with
+    /// the least finite cost, and that cost.
+    pub fn least(&self, p: DVec3, limit: f64, cost: impl Fn(&Closest) -> f64) -> Option<(Closest, f64)> {
+        let mut best: Option<(Closest, f64)> = None;
         for tree in [&self.plain, &self.fanned] {
-            tree.closest(p, &mut within, &mut best);
+            tree.least(p, limit * limit, &cost, &mut best);
         }
         best
     }
@@ -178,15 +207,16 @@ impl Tree {
         false
     }
 
-    /// Replaces `best` if a triangle is closer than `within`, or as close with a lower index.
-    fn closest(&self, p: DVec3, within: &mut f64, best: &mut Option<Closest>) {
+    /// Replaces `best` if a triangle within the squared distance `limit` costs less, or as much with a lower index.
+    fn least(&self, p: DVec3, limit: f64, cost: &impl Fn(&Closest) -> f64, best: &mut Option<(Closest, f64)>) {
         let mut open: Vec<(u32, f64)> = Vec::with_capacity(64);
         if let Some(root) = self.boxes.first().filter(|_| p.is_finite()) {
             open.push((0, root.distance_squared(p)));
         }
         while let Some((at, distance)) = open.pop() {
             // Equal distances are followed up: the lowest triangle among them is the answer.
-            if distance > *within * (1.0 + EQUAL) + self.touching {
+            let within = best.map_or(limit, |(_, least)| least.min(limit));
+            if distance > within * (1.0 + EQUAL) + self.touching {
                 continue;
             }
             let node = self.boxes[at as usize];
@@ -199,17 +229,16 @@ impl Tree {
             for t in node.triangles() {
                 let (point, place) = closest_on_triangle(p, &self.corners[t]);
                 let (distance_squared, triangle) = (point.distance_squared(p), self.names[t] as usize);
+                let found = Closest { point, distance_squared, triangle, place };
+                let found_cost = cost(&found);
                 // As close but for rounding, which depends on how the surface stands, is as close. On the surface itself all is rounding.
-                let closer = match best {
-                    None => distance_squared <= *within,
-                    Some(b) if triangle < b.triangle => {
-                        distance_squared <= b.distance_squared * (1.0 + EQUAL) + self.touching
-                    }
-                    Some(b) => distance_squared < b.distance_squared * (1.0 - EQUAL) - self.touching,
+                let is_less = match best {
+                    None => distance_squared <= limit && found_cost.is_finite(),
+                    Some((b, least)) if triangle < b.triangle => found_cost <= *least * (1.0 + EQUAL) + self.touching,
+                    Some((_, least)) => found_cost < *least * (1.0 - EQUAL) - self.touching,
                 };
-                if closer {
-                    *within = distance_squared;
-                    *best = Some(Closest { point, distance_squared, triangle, place });
+                if is_less {
+                    *best = Some((found, found_cost));
                 }
             }
         }

@@ -11,6 +11,7 @@
 //! - [`rig_page`]: how a new rig moves, where its joints are and how sure each is
 //! - [`scan_page`]: scans beside the skin in their poses, and what became of the weights
 //! - [`scene_picture`]: many skins on a ground, as a PNG
+//! - [`transfer_page`]: what a body gave to clothes and other meshes
 //! - [`svg`]: drawings of skins and curves for pages without scripts
 //! - [`visible`]: names from files, safe to show
 //! - [`length`](mod@length): lengths in the unit of the reader
@@ -29,6 +30,7 @@ pub mod scan_page;
 pub mod scene_picture;
 pub mod svg;
 mod text;
+pub mod transfer_page;
 pub mod view_page;
 pub mod viewer;
 

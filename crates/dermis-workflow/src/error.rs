@@ -13,6 +13,7 @@ use crate::verbs::invert::program::ProgramError;
 use crate::verbs::pose::error as pose;
 use crate::verbs::session::error as session;
 use crate::verbs::suggest::error as suggest;
+use crate::verbs::transfer::error as transfer;
 use crate::verbs::view::error as view;
 use crate::verbs::weights::error as weights;
 use dermis_autorig::AutoRigError;
@@ -115,6 +116,9 @@ pub enum Error {
     /// No poses can be suggested.
     #[error(transparent)]
     Suggest(#[from] suggest::Error),
+    /// Nothing can be carried from a body to a mesh.
+    #[error(transparent)]
+    Transfer(#[from] transfer::Error),
     /// A file cannot be shown.
     #[error(transparent)]
     View(#[from] view::Error),
@@ -172,6 +176,7 @@ impl Error {
             Self::Invert(error) => error.remedy(),
             Self::Pose(error) => error.remedy(),
             Self::Session(error) => error.remedy(),
+            Self::Transfer(error) => error.remedy(),
             Self::View(error) => error.remedy(),
             Self::Weights(error) => error.remedy(),
             Self::Retarget(RetargetError::NothingInCommon { .. } | RetargetError::NoBone { .. }) => {

@@ -12,6 +12,7 @@ mod neural;
 mod rig;
 mod scans;
 mod suggest;
+mod transfer;
 mod viewer;
 
 use crate::workspace::{cargo, root};
@@ -33,9 +34,10 @@ pub fn run(arguments: &[&str]) -> ExitCode {
         ["rig", options @ ..] => rig::run(options),
         ["scans", options @ ..] => scans::run(options),
         ["suggest", options @ ..] => suggest::run(options),
+        ["transfer", options @ ..] => transfer::run(options),
         ["viewer", options @ ..] => viewer::run(options),
         _ => crate::usage::usage(
-            "bench needs: confidence FOLDER [--json OUT], crowd [--json OUT] [--instances N] [--rounds N], decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], loop [DIR] [--json OUT] [--steps N] [--method NAME], neural DIR [--json OUT] [--poses N,...], python [--json OUT], rig [DIR] [--json OUT], scans [--json OUT] [--scans N] [--held-out N] [--rounds N], suggest [DIR] [--json OUT] [--draws N] [--starts N], or viewer [--json OUT] [--vertices N] [--quick]",
+            "bench needs: confidence FOLDER [--json OUT], crowd [--json OUT] [--instances N] [--rounds N], decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], loop [DIR] [--json OUT] [--steps N] [--method NAME], neural DIR [--json OUT] [--poses N,...], python [--json OUT], rig [DIR] [--json OUT], scans [--json OUT] [--scans N] [--held-out N] [--rounds N], suggest [DIR] [--json OUT] [--draws N] [--starts N], transfer FOLDER [--json OUT], or viewer [--json OUT] [--vertices N] [--quick]",
         ),
     }
 }

@@ -36,6 +36,7 @@ mod stacks;
 mod stream;
 mod suggest;
 mod terminal;
+mod transfer;
 mod tube;
 mod verbs;
 mod view;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const VERBS: [&str; 24] = [
+const VERBS: [&str; 25] = [
     "demo",
     "inspect",
     "view",
@@ -21,6 +21,7 @@ const VERBS: [&str; 24] = [
     "report",
     "pose",
     "suggest",
+    "transfer",
     "session",
     "exercise",
     "retarget",
@@ -107,6 +108,7 @@ fn the_keys_of_every_verb_s_json_are_stored() {
         "compare train.npz --examples train.npz --hold-out test.npz --methods mwe --counts 4,8 --draws 2 --json",
         "report a.json b.json --json",
         "suggest joint.dermis --motion test.npz --json",
+        "transfer joint.dermis train.npz -o transferred.dermis --report transferred.html --json",
         "session new train.npz -o s --motion test.npz --truth test.npz --json",
         "session next s -n 1 -o todo.npz --json",
         "session add s @test:2 --anchor --json",

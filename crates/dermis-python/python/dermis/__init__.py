@@ -52,6 +52,7 @@ from ._verbs import (
     rig,
     run,
     suggest,
+    transfer,
     weights,
 )
 from ._view import View, view
@@ -114,6 +115,7 @@ __all__ = [
     "run",
     "shape_track",
     "suggest",
+    "transfer",
     "view",
     "weights",
 ]

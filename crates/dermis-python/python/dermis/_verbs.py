@@ -225,6 +225,64 @@ def suggest(
     return run({"suggest": recipe}, progress)  # type: ignore[no-any-return]
 
 
+def transfer(
+    body: Path,
+    meshes: Files,
+    out: Path,
+    *,
+    format: str | None = None,
+    weights: bool = False,
+    corrections: bool = False,
+    shapes: bool = False,
+    influences: int | None = None,
+    stiff_islands: float | None = None,
+    report: Path | None = None,
+    replace: bool = False,
+    up: str | None = None,
+    unit: float | None = None,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Carries weights, corrections and shapes from a body to clothes, levels of detail and other meshes.
+
+    Parameters
+    ----------
+    body : path
+        A skinned rig, or a model (.dermis).
+    meshes : path or list of paths
+        Meshes that lie on the body at rest; a folder stands for the meshes in it.
+    out : path
+        A file for one mesh (.dermis, .glb, .npz), a folder for several.
+    format : str, optional
+        What files in a folder are: "dermis", "glb" or "npz"; "dermis" for a model, "glb" for a rig by default.
+    weights, corrections, shapes : bool
+        What is carried; all that the body has if none is named.
+    influences : int, optional
+        Influences per vertex, at most; as many as the body has by default.
+    stiff_islands : float, optional
+        Connected pieces smaller than this are rigid, metres on a body of 1.7 m; 0.03 by default.
+    report : path, optional
+        A page (.html) that shows the meshes on the body in motion.
+    replace : bool
+        Whether outputs that exist are replaced.
+    up, unit : optional
+        Axis that points up ("y" or "z") and metres per unit of files that do not state them.
+    progress : bool or callable, optional
+        As in `run`.
+
+    Returns
+    -------
+    dict
+        What `dermis transfer --json` prints.
+    """
+    recipe = _given(
+        **{"from": _input(body)}, to=_inputs(meshes), out=_text(out), format=format,
+        weights=weights, corrections=corrections, shapes=shapes, influences=influences,
+        stiff_islands=stiff_islands, report=_text(report), read=_read(up=up, unit=unit),
+        existing=_existing(replace),
+    )
+    return run({"transfer": recipe}, progress)  # type: ignore[no-any-return]
+
+
 def weights(
     rig: Path,
     out: Path,

@@ -41,6 +41,7 @@ pub use crate::verbs::rig::walk::{Feet, MotionSource, RigMotion};
 pub use crate::verbs::rig::{Axis, BoneNames, RigOutcome, RigRecipe};
 pub use crate::verbs::session::recipe::{SessionAct, SessionOutcome, SessionRecipe, SessionStatus};
 pub use crate::verbs::suggest::recipe::{SuggestOutcome, SuggestRecipe, SuggestedBundle};
+pub use crate::verbs::transfer::{CarriedIsland, CarriedMesh, TransferOutcome, TransferRecipe, WornPose};
 pub use crate::verbs::view::{Shows, ViewOutcome, ViewRecipe};
 pub use crate::verbs::weights::recipe::{
     BoneRule, HeatOptions, PlanOptions, ScanOptions, ScanStart, SingleBoneOptions, WeightSource, WeightsFound,
@@ -71,6 +72,8 @@ pub enum Recipe {
     Compare(CompareRecipe),
     /// Run a model on a motion.
     Pose(PoseRecipe),
+    /// Carry what a body has to other meshes.
+    Transfer(Box<TransferRecipe>),
     /// Say which frames to sculpt next.
     Suggest(SuggestRecipe),
     /// Make the poses to sculpt or to simulate.
@@ -121,6 +124,8 @@ pub enum Outcome {
     Compare(Box<CompareOutcome>),
     /// Of a run on a motion.
     Pose(Box<PoseOutcome>),
+    /// Of carrying what a body has to other meshes.
+    Transfer(Box<TransferOutcome>),
     /// Of a search for poses to sculpt.
     Suggest(Box<SuggestOutcome>),
     /// Of making poses.
@@ -171,6 +176,7 @@ impl Recipe {
             Self::Eval(recipe) => Outcome::Eval(Box::new(recipe.run(watch)?)),
             Self::Compare(recipe) => Outcome::Compare(Box::new(recipe.run(watch)?)),
             Self::Pose(recipe) => Outcome::Pose(Box::new(recipe.run(watch)?)),
+            Self::Transfer(recipe) => Outcome::Transfer(Box::new(recipe.run(watch)?)),
             Self::Suggest(recipe) => Outcome::Suggest(Box::new(recipe.run(watch)?)),
             Self::Exercise(recipe) => Outcome::Exercise(Box::new(recipe.run(watch)?)),
             Self::Export(recipe) => Outcome::Export(Box::new(recipe.run(watch)?)),
@@ -200,6 +206,7 @@ impl Recipe {
             Self::Eval(_) => "eval",
             Self::Compare(_) => "compare",
             Self::Pose(_) => "pose",
+            Self::Transfer(_) => "transfer",
             Self::Suggest(_) => "suggest",
             Self::Exercise(_) => "exercise",
             Self::Export(_) => "export",
@@ -285,6 +292,7 @@ impl Outcome {
             Self::Eval(outcome) => outcome.json(),
             Self::Compare(outcome) => outcome.json(),
             Self::Pose(outcome) => outcome.json(),
+            Self::Transfer(outcome) => outcome.json(),
             Self::Suggest(outcome) => outcome.json(),
             Self::Exercise(outcome) => outcome.json(),
             Self::Export(outcome) => outcome.json(),

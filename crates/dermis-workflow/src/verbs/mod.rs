@@ -23,5 +23,6 @@ pub(crate) mod retarget;
 pub(crate) mod rig;
 pub mod session;
 pub mod suggest;
+pub mod transfer;
 pub mod view;
 pub mod weights;

@@ -1,0 +1,45 @@
+//! Why a body and a mesh do not go together.
+
+use dermis_deform::DeformerError;
+use dermis_rig::InfluenceError;
+use dermis_solve::SolveError;
+
+/// Why nothing is carried.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum TransferError {
+    /// There is nothing to carry from.
+    #[error("the body has no triangles")]
+    EmptyBody,
+    /// There is nothing to carry to.
+    #[error("the mesh has no vertices")]
+    EmptyMesh,
+    /// Most of the mesh lies far from the body.
+    #[error("{unmatched} of {vertices} vertices have no trusted match on the body")]
+    Unmatched {
+        /// Vertices without a match.
+        unmatched: usize,
+        /// Vertices of the mesh.
+        vertices: usize,
+    },
+    /// The mesh lies where the body would be in another unit or with another axis up.
+    #[error("the mesh lies on the body only if its positions are {turn}")]
+    Space {
+        /// What would have to be done to the positions.
+        turn: String,
+    },
+    /// A kind of base or correction whose numbers belong to the body's own vertices.
+    #[error("{part} belongs to the vertices of the body and is not carried")]
+    Part {
+        /// The part.
+        part: &'static str,
+    },
+    /// The smoothing has no solution.
+    #[error("the smoothing on the mesh failed: {0}")]
+    Solve(#[from] SolveError),
+    /// Weights that are not finite.
+    #[error(transparent)]
+    Influences(#[from] InfluenceError),
+    /// Parts that do not belong together.
+    #[error(transparent)]
+    Deformer(#[from] DeformerError),
+}

@@ -1,0 +1,58 @@
+//! Skinning weights of a body, carried: W = P W_body.
+
+use crate::error::TransferError;
+use crate::operator::Operator;
+use dermis_rig::{BoneIndex, Influences};
+use rayon::prelude::*;
+
+/// Carried weights below this are dropped; what is left of a vertex sums to one.
+pub const LEAST_WEIGHT: f64 = 1e-4;
+
+/// Bones that are carried at a time.
+const AT_A_TIME: usize = 16;
+
+/// The weights of the target.
+///
+/// - `weights`: those of the body
+/// - `most`: influences per vertex, at most
+///
+/// A vertex that is a vertex of the body has its weights, to the bit, unless it has more than `most`.
+///
+/// # Errors
+/// [`TransferError::Solve`].
+pub fn carried_weights(operator: &Operator, weights: &Influences, most: usize) -> Result<Influences, TransferError> {
+    let bones: Vec<usize> = (0..weights.bones_named()).collect();
+    let mut rows: Vec<Vec<(BoneIndex, f64)>> = vec![vec![]; operator.vertices()];
+    let carried: Vec<Vec<f64>> = bones
+        .par_chunks(AT_A_TIME)
+        .map(|chunk| {
+            operator.carry(chunk.len(), |v, share, row| {
+                for &(bone, w) in weights.of(v) {
+                    if let Some(at) = bone.get().checked_sub(chunk[0]).filter(|at| *at < chunk.len()) {
+                        row[at] += share * w;
+                    }
+                }
+            })
+        })
+        .collect::<Result<_, _>>()?;
+    for (chunk, table) in bones.chunks(AT_A_TIME).zip(&carried) {
+        for (row, numbers) in rows.iter_mut().zip(table.chunks_exact(chunk.len())) {
+            row.extend(chunk.iter().zip(numbers).filter(|(_, w)| **w > 0.0).map(|(&b, &w)| (BoneIndex::new(b), w)));
+        }
+    }
+    for (v, row) in rows.iter_mut().enumerate() {
+        let before = row.len();
+        if operator.copies(v).is_none() {
+            row.retain(|(_, w)| *w >= LEAST_WEIGHT);
+        }
+        if row.len() > most {
+            row.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            row.truncate(most.max(1));
+        }
+        if row.len() < before {
+            let sum: f64 = row.iter().map(|(_, w)| w).sum();
+            row.iter_mut().for_each(|(_, w)| *w /= sum);
+        }
+    }
+    Ok(Influences::from_rows(rows)?)
+}

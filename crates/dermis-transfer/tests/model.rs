@@ -1,0 +1,241 @@
+//! What a carried model promises.
+
+use dermis_deform::{Base, Correction, Deformer};
+use dermis_fit::method::{BaseChoice, JointMethod, SmoothingSteps};
+use dermis_fit::{FitInput, Method, silent};
+use dermis_rig::glam::{DAffine3, DMat3, DVec3};
+use dermis_rig::{BoneTransforms, ExampleSet, Influences, Mesh};
+use dermis_testkit::{Arm, ArmPose, Random};
+use dermis_transfer::{Body, Clearance, Operator, Settings, Skin, TransferError, carried_model, carried_weights};
+
+/// A sleeve over the arm: its own tessellation, six millimetres outside.
+fn sleeve() -> Mesh {
+    let mesh = Arm::new(31, 17).rig.mesh().clone();
+    let keep = |p: &DVec3| (0.02..0.62).contains(&p.x);
+    let triangles = mesh.triangles.iter().filter(|t| t.iter().all(|c| keep(&mesh.positions[*c as usize])));
+    let triangles: Vec<[u32; 3]> = triangles.copied().collect();
+    let mut used: Vec<u32> = triangles.iter().flatten().copied().collect();
+    used.sort_unstable();
+    used.dedup();
+    let out = |v: &u32| {
+        let p = mesh.positions[*v as usize];
+        p + DVec3::new(0.0, p.y, p.z).normalize_or_zero() * 0.006
+    };
+    let place = |c: u32| used.binary_search(&c).unwrap() as u32;
+    Mesh {
+        positions: used.iter().map(out).collect(),
+        triangles: triangles.iter().map(|t| t.map(place)).collect(),
+        ..Mesh::default()
+    }
+}
+
+struct Made {
+    arm: Arm,
+    model: Deformer,
+    target: Mesh,
+    operator: Operator,
+    weights: Influences,
+    carried: Deformer,
+}
+
+fn made(model: Deformer, arm: Arm, target: Mesh) -> Made {
+    let body = Body::new(arm.rig.mesh()).unwrap();
+    let operator = Operator::new(&body, &target, &Settings::default()).unwrap();
+    let weights = carried_weights(&operator, arm.weights(), 8).unwrap();
+    let carried = carried_model(&model, &operator, (&target, &weights), body.unit()).unwrap();
+    Made { arm, model, target, operator, weights, carried }
+}
+
+fn poses() -> Vec<ArmPose> {
+    ArmPose::some(24, 5)
+}
+
+fn fitted(arm: &Arm, base: &str) -> Deformer {
+    let set = ExampleSet::new("poses".into(), arm.examples(&poses()), &arm.rig).unwrap();
+    let base = match base {
+        "lbs" => BaseChoice::Lbs,
+        "dqs" => BaseChoice::Dqs,
+        "mush" => BaseChoice::DirectDeltaMush(Some(4)),
+        _ => BaseChoice::Smooth(Some(SmoothingSteps { steps: 4, factor: 1.0 })),
+    };
+    let method = Method::Joint(JointMethod { base, ..JointMethod::default() });
+    let learnt = method.fit(&FitInput::new(&arm.rig, &set), &silent).unwrap();
+    let (model, ..) = learnt.rigged(&arm.rig, &[]).unwrap();
+    model.baked().widened().unwrap()
+}
+
+fn of(base: &str, target: impl Fn(&Arm) -> Mesh) -> Made {
+    let arm = Arm::new(40, 24);
+    let (model, target) = (fitted(&arm, base), target(&arm));
+    made(model, arm, target)
+}
+
+fn skin(model: &Deformer, pose: &BoneTransforms) -> Vec<DVec3> {
+    let mut out = vec![DVec3::ZERO; model.rest().len()];
+    model.clone().evaluate(pose, None, &mut out).unwrap();
+    out
+}
+
+fn largest(a: &[DVec3], b: &[DVec3]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max)
+}
+
+const BASES: [&str; 4] = ["lbs", "dqs", "mush", "smooth"];
+
+#[test]
+fn a_mesh_that_is_the_body_gets_the_model_to_the_bit() {
+    for base in BASES {
+        // Positions as a model stores them.
+        let mut arm = Arm::new(40, 24);
+        dermis_testkit::change_rig(&mut arm.rig, |mesh, _, _| {
+            mesh.positions.iter_mut().for_each(|p| *p = p.as_vec3().as_dvec3());
+        });
+        let (model, target) = (fitted(&arm, base), arm.rig.mesh().clone());
+        let made = made(model, arm, target);
+        for pose in ArmPose::some(5, 9) {
+            let pose = made.arm.transforms(&pose);
+            let apart = made.carried.bake().largest_difference(&made.model.bake(), &[pose]).unwrap();
+            assert_eq!(apart, 0.0, "{base}");
+        }
+    }
+}
+
+#[test]
+fn the_bind_pose_stays_and_everything_turns_with_the_character() {
+    let mut random = Random::new(2);
+    for base in BASES {
+        let made = of(base, |_| sleeve());
+        let rest = BoneTransforms::new(vec![DAffine3::IDENTITY; 4]);
+        assert!(largest(&skin(&made.carried, &rest), &made.target.positions) < 1e-9, "{base}");
+        for pose in ArmPose::some(20, 4) {
+            let pose = made.arm.transforms(&pose);
+            let turn = DAffine3::from_mat3_translation(DMat3::from_quat(random.rotation(3.0)), random.direction());
+            let turned: Vec<DVec3> = skin(&made.carried, &pose).iter().map(|p| turn.transform_point3(*p)).collect();
+            assert!(largest(&skin(&made.carried, &pose.moved(turn)), &turned) < 1e-6, "{base}");
+        }
+    }
+}
+
+#[test]
+fn the_ball_holds_in_a_thousand_wild_poses() {
+    let made = of("lbs", |_| sleeve());
+    let [Correction::Joints(joints)] = made.carried.corrections() else { panic!("another correction") };
+    let most = {
+        let [Correction::Joints(body)] = made.model.corrections() else { panic!("another correction") };
+        body.radii.iter().copied().fold(0.0, f64::max)
+    };
+    assert!(joints.radii.iter().all(|radius| *radius <= most * (1.0 + 1e-12)));
+    let bare = made.carried.clone().without_correction();
+    let mut random = Random::new(8);
+    for _ in 0..1000 {
+        let pose = made.arm.wild(&mut random, 3.0);
+        let (with, without) = (skin(&made.carried, &pose), skin(&bare, &pose));
+        let held = with.iter().zip(&without).zip(&joints.radii);
+        assert!(held.into_iter().all(|((a, b), radius)| a.is_finite() && a.distance(*b) <= radius * (1.0 + 1e-12)));
+    }
+}
+
+/// The correction carried in the frames of vertices, which is what coefficients stand for.
+fn exactly(made: &Made, pose: &BoneTransforms) -> Vec<DVec3> {
+    let frame = |weights: &Influences, v: usize| {
+        use dermis_rig::glam::{DQuat, DVec4};
+        use dermis_rig::rotation::{nearest_rotation, quat_from_matrix};
+        let turn = |bone| quat_from_matrix(&nearest_rotation(&pose[bone].matrix3));
+        let first: DQuat = turn(weights.dominant(v).unwrap());
+        let sum: DVec4 = weights
+            .of(v)
+            .iter()
+            .map(|&(bone, w)| DVec4::from(turn(bone)) * if turn(bone).dot(first) < 0.0 { -w } else { w })
+            .sum();
+        DMat3::from_quat(DQuat::from_vec4(sum.normalize()))
+    };
+    let bare = |model: &Deformer| skin(&model.clone().without_correction(), pose);
+    let (body, body_base) = (skin(&made.model, pose), bare(&made.model));
+    let local: Vec<DVec3> =
+        (0..body.len()).map(|v| frame(made.arm.weights(), v).transpose() * (body[v] - body_base[v])).collect();
+    let carried = made.operator.carry(3, |v, share, row| {
+        row.iter_mut().zip(local[v].to_array()).for_each(|(sum, x)| *sum += share * x);
+    });
+    let carried = carried.unwrap();
+    let at = |(v, p): (usize, DVec3)| p + frame(&made.weights, v) * DVec3::from_slice(&carried[3 * v..3 * v + 3]);
+    bare(&made.carried).into_iter().enumerate().map(at).collect()
+}
+
+#[test]
+fn coefficients_are_the_correction_in_the_frames_of_vertices() {
+    for base in BASES {
+        let made = of(base, |_| sleeve());
+        let (mut off, mut whole) = (0.0, 0.0);
+        for pose in ArmPose::some(12, 33) {
+            let pose = made.arm.transforms(&pose);
+            let (ours, wanted) = (skin(&made.carried, &pose), exactly(&made, &pose));
+            let bare = skin(&made.carried.clone().without_correction(), &pose);
+            off += ours.iter().zip(&wanted).map(|(a, b)| a.distance_squared(*b)).sum::<f64>();
+            whole += wanted.iter().zip(&bare).map(|(a, b)| a.distance_squared(*b)).sum::<f64>();
+        }
+        // Elbows bend up to 130 degrees here; on walks it is less (`cargo xtask bench transfer`).
+        assert!(f64::sqrt(off / whole) < 0.08, "{base}: {}", f64::sqrt(off / whole));
+    }
+}
+
+#[test]
+fn clothes_follow_the_corrected_skin() {
+    // The true skin below, and how far the sleeve is from where it was over it.
+    let made = of("lbs", |_| sleeve());
+    let mesh = made.arm.rig.mesh();
+    let unit = Body::new(mesh).unwrap().unit();
+    let at_rest = Skin::new(&mesh.positions, &mesh.triangles).distances(&made.target.positions);
+    let blended = Deformer::new(made.target.positions.clone(), Base::Lbs(made.weights.clone()), None).unwrap();
+    let change = |model: &Deformer| {
+        let mut sum = Clearance::default();
+        for pose in ArmPose::some(12, 33) {
+            let below = made.arm.skin(&pose);
+            let over = skin(model, &made.arm.transforms(&pose));
+            let now = Skin::new(&below, &mesh.triangles).distances(&over);
+            sum = sum.with(Clearance::of(&at_rest, &now, unit));
+        }
+        (sum.change(), sum.share())
+    };
+    let (carried, without) = (change(&made.carried), change(&blended));
+    assert!(carried.0 < 0.5 * without.0 && carried.1 <= without.1, "{carried:?} {without:?}");
+}
+
+#[test]
+fn a_button_is_rigid_in_every_pose() {
+    for base in BASES {
+        let arm = Arm::new(40, 24);
+        let mut target = sleeve();
+        let first = target.positions.len();
+        let at = DVec3::new(0.3, 0.062, 0.0);
+        for k in 0..8 {
+            let angle = std::f64::consts::TAU * f64::from(k) / 8.0;
+            target.positions.push(at + DVec3::new(0.004 * angle.cos(), 0.002 * f64::from(k % 2), 0.004 * angle.sin()));
+        }
+        target.triangles.extend((1..7).map(|k| [first as u32, first as u32 + k + 1, first as u32 + k]));
+        let made = made(fitted(&arm, base), arm, target);
+        assert!(made.weights.of(first).len() > 1);
+        for pose in ArmPose::some(6, 3) {
+            let now = skin(&made.carried, &made.arm.transforms(&pose));
+            for a in first..now.len() {
+                for b in first..a {
+                    let (was, is) =
+                        (made.target.positions[a].distance(made.target.positions[b]), now[a].distance(now[b]));
+                    assert!((was - is).abs() < 1e-9, "{base}: {was} {is}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_that_belong_to_the_body_alone_are_refused_by_name() {
+    let arm = Arm::new(20, 12);
+    let target = sleeve();
+    let body = Body::new(arm.rig.mesh()).unwrap();
+    let operator = Operator::new(&body, &target, &Settings::default()).unwrap();
+    let weights = carried_weights(&operator, arm.weights(), 8).unwrap();
+    let refused =
+        |model: &Deformer| carried_model(model, &operator, (&target, &weights), body.unit()).map(|_| ()).unwrap_err();
+    let rest = Deformer::new(arm.rig.mesh().positions.clone(), Base::Rest, None).unwrap();
+    assert_eq!(refused(&rest), TransferError::Part { part: "a base of rest shapes" });
+}

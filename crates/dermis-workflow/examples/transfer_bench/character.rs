@@ -1,0 +1,7 @@
+//! Another character.
+
+use std::path::Path;
+
+pub fn character(_folder: &Path) -> Result<(), String> {
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! Why nothing can be carried from a body to a mesh.
+
+use dermis_files::Phrase;
+use dermis_transfer::TransferError;
+use std::path::PathBuf;
+
+/// Why nothing is carried.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The body and the mesh do not go together.
+    #[error("\"{}\": {source}", mesh.display())]
+    Transfer {
+        /// The mesh.
+        mesh: PathBuf,
+        /// Why.
+        source: TransferError,
+    },
+    /// The body has nothing to carry.
+    #[error("\"{}\" has no {what}", body.display())]
+    Nothing {
+        /// The body.
+        body: PathBuf,
+        /// What it lacks.
+        what: &'static str,
+    },
+    /// The mesh lies beside the body.
+    #[error("\"{}\" does not lie on the body{}", mesh.display(), if turn.is_empty() { String::new() } else { format!("; {turn} it would") })]
+    Elsewhere {
+        /// The mesh.
+        mesh: PathBuf,
+        /// The change of axes or unit after which it would; empty if none is known.
+        turn: String,
+    },
+    /// Skinning weights of the mesh's own file that name bones which the body has not.
+    #[error("\"{}\" is skinned to {count} bones that the body has not, the first is {first:?}", mesh.display())]
+    OtherSkeleton {
+        /// The mesh.
+        mesh: PathBuf,
+        /// How many.
+        count: usize,
+        /// One of them.
+        first: String,
+    },
+    /// Corrections asked for in a file that cannot hold them.
+    #[error("\"{}\" cannot hold {what}", out.display())]
+    Holds {
+        /// The output.
+        out: PathBuf,
+        /// What it cannot hold.
+        what: &'static str,
+    },
+    /// Several meshes of one name.
+    #[error("two meshes are named {name:?}")]
+    SameName {
+        /// The name.
+        name: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn remedy(&self) -> Phrase {
+        match self {
+            Self::Transfer { source: TransferError::Unmatched { .. }, .. } => {
+                "clothes are worn, and levels of detail lie on the body: place the mesh where the body rests".into()
+            }
+            Self::Transfer { source: TransferError::Part { .. }, .. } => {
+                "carry its weights alone with `weights`, or fit the joint model, which is carried".into()
+            }
+            Self::Transfer { .. } => Phrase::default(),
+            Self::Nothing { .. } => "name a skinned rig or a model".into(),
+            Self::Elsewhere { turn, .. } if turn.is_empty() => {
+                "place the mesh where the body rests: clothes are worn, and levels of detail lie on the body".into()
+            }
+            Self::Elsewhere { .. } => {
+                "state `up` and `unit` of files that do not state them, or export the mesh anew".into()
+            }
+            Self::OtherSkeleton { .. } => "carry the body's weights as well, with `weights`".into(),
+            Self::Holds { .. } => "write a model (.dermis); `dermis export` makes files for engines of it".into(),
+            Self::SameName { .. } => "rename one of the files: outputs are named as the meshes are".into(),
+        }
+    }
+}

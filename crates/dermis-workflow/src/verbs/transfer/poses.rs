@@ -1,0 +1,92 @@
+//! The poses in which clothes are held against the skin.
+
+use crate::error::Error;
+use dermis_deform::{Base, Deformer};
+use dermis_io::ModelFile;
+use dermis_rig::glam::{DAffine3, DMat3, DVec3};
+use dermis_rig::{BoneTransforms, Influences, Mesh};
+use dermis_transfer::{Body, Clearance, Skin};
+use rayon::prelude::*;
+
+/// Poses that are looked at, at most.
+const MOST: usize = 16;
+
+/// Training poses of a model, by number.
+pub(super) struct Poses(Vec<(usize, BoneTransforms)>);
+
+/// Some of the training poses, evenly spread; none for a rig. Where the character stands is not known of them: roots are at rest.
+pub(super) fn of_training(file: &ModelFile) -> Poses {
+    let Some(training) = file.training() else { return Poses(vec![]) };
+    let skeleton = file.rig().skeleton();
+    let count = training.poses();
+    let step = count.div_ceil(MOST).max(1);
+    let pose = |at: usize| {
+        let mut maps = vec![DAffine3::IDENTITY; skeleton.len()];
+        for (bone, parent) in skeleton.parents().enumerate() {
+            let Some(parent) = *parent else { continue };
+            let joint = training.joints.iter().position(|&joint| joint == (parent, bone));
+            let relative = joint.map_or(DAffine3::IDENTITY, |joint| {
+                let f = training.features[at * training.joints.len() + joint].map(f64::from);
+                let row = |j: usize| DVec3::new(f[4 * j], f[4 * j + 1], f[4 * j + 2]) * std::f64::consts::SQRT_2;
+                DAffine3 {
+                    matrix3: DMat3::IDENTITY + DMat3::from_cols(row(0), row(1), row(2)).transpose(),
+                    translation: DVec3::new(f[3], f[7], f[11]) * training.length,
+                }
+            });
+            maps[bone.get()] = maps[parent.get()] * relative;
+        }
+        BoneTransforms::new(maps)
+    };
+    Poses((0..count).step_by(step).map(|at| (at, pose(at))).collect())
+}
+
+impl Poses {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Number and transforms of each.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(usize, BoneTransforms)> {
+        self.0.iter()
+    }
+
+    /// How a mesh lies over the model's skin in each pose, `below`, as it was carried and with weights alone.
+    pub(super) fn worn(
+        &self,
+        file: &ModelFile,
+        below: &[Vec<DVec3>],
+        body: &Body,
+        mesh: &Mesh,
+        carried: &Deformer,
+        weights: &Influences,
+    ) -> Result<Vec<super::WornPose>, Error> {
+        if self.0.is_empty() {
+            return Ok(vec![]);
+        }
+        let triangles = &file.rig().mesh().triangles;
+        let at_rest = Skin::new(&file.rig().mesh().positions, triangles).distances(&mesh.positions);
+        let blended = Deformer::new(mesh.positions.clone(), Base::Lbs(weights.clone()), None)
+            .map_err(|e| Error::Internal(e.to_string()))?;
+        let skins = self.0.par_iter().zip(below).map(|((at, pose), below)| {
+            let skin = Skin::new(below, triangles);
+            let over = |model: &Deformer| {
+                Ok::<_, Error>(Clearance::of(&at_rest, &skin.distances(&shown(model, pose)?), body.unit()))
+            };
+            Ok(super::WornPose { pose: *at, carried: over(carried)?, weights_alone: over(&blended)? })
+        });
+        skins.collect()
+    }
+
+    /// The skin of a model in each pose.
+    pub(super) fn skins(&self, model: &Deformer) -> Result<Vec<Vec<DVec3>>, Error> {
+        self.0.par_iter().map(|(_, pose)| shown(model, pose)).collect()
+    }
+}
+
+/// A model in a pose.
+fn shown(model: &Deformer, pose: &BoneTransforms) -> Result<Vec<DVec3>, Error> {
+    let mut out = vec![DVec3::ZERO; model.rest().len()];
+    model.clone().evaluate(pose, None, &mut out).map_err(|e| Error::Internal(e.to_string()))?;
+    Ok(out)
+}

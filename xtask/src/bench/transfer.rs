@@ -1,0 +1,111 @@
+//! `cargo xtask bench transfer FOLDER [--json OUT]`: weights and corrections of a body on clothes, levels of detail and other characters.
+//!
+//! Runs the example `transfer_bench` of dermis-workflow over the garments in FOLDER.
+
+use super::machine_line;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// A table: its name among the rows, its title, and key, title and digits of its columns.
+type Table = (&'static str, &'static str, &'static [(&'static str, &'static str, usize)]);
+
+const TABLES: [Table; 5] = [
+    (
+        "suits",
+        "Weights of suits against an artist's binding, millimetres",
+        &[
+            ("mesh", "suit", 0),
+            ("way", "weights by", 0),
+            ("rms", "rms where the binding is consistent", 2),
+            ("p99", "99 %", 1),
+            ("rms_all", "rms everywhere", 2),
+            ("p99_all", "99 %", 1),
+            ("rough", "rough vertices", 0),
+        ],
+    ),
+    (
+        "cloth",
+        "Weights of simulated clothes, millimetres",
+        &[
+            ("mesh", "clothes", 0),
+            ("way", "weights by", 0),
+            ("rms", "rms", 1),
+            ("p99", "99 %", 0),
+            ("inside", "% deeper than 2 mm in the true skin", 2),
+            ("rough", "rough vertices", 0),
+            ("mixed", "of another limb, at most", 2),
+        ],
+    ),
+    (
+        "worn",
+        "Clothes over the true skin of the bundled body",
+        &[
+            ("mesh", "suit", 0),
+            ("way", "carried by", 0),
+            ("inside", "% deeper than 2 mm", 2),
+            ("inside_walk", "on the walk alone", 2),
+            ("inside_worst", "worst pose", 1),
+            ("change", "change of clearance, rms, mm", 2),
+            ("seconds", "seconds", 2),
+        ],
+    ),
+    (
+        "levels",
+        "Levels of detail on the walk, which the model has not seen",
+        &[
+            ("mesh", "mesh", 0),
+            ("vertices", "vertices", 0),
+            ("lbs", "linear blending, rms, mm", 2),
+            ("ratio", "model over that", 3),
+            ("above", "above the body's", 3),
+            ("exact", "if carried by pose", 3),
+            ("apart", "coefficients from that, over the correction", 3),
+        ],
+    ),
+    (
+        "character",
+        "Another character",
+        &[
+            ("mesh", "poses", 0),
+            ("way", "vertices by", 0),
+            ("lbs", "linear blending, rms, mm", 2),
+            ("ratio", "model over that", 3),
+        ],
+    ),
+];
+
+/// Prints the tables and writes the JSON.
+pub fn run(options: &[&str]) -> ExitCode {
+    let (folder, out) = match options {
+        [folder] => (folder, None),
+        [folder, "--json", out] => (folder, Some(PathBuf::from(out))),
+        _ => return crate::usage::usage("bench transfer takes: FOLDER [--json OUT]"),
+    };
+    super::of_example("dermis-workflow", "transfer_bench", &[folder], out, print_tables)
+}
+
+fn print_tables(rows: &[Value], machine: &Value) {
+    println!("{}", machine_line(machine));
+    for (name, title, columns) in TABLES {
+        let own: Vec<&Value> = rows.iter().filter(|row| row["table"] == name).collect();
+        if own.is_empty() {
+            continue;
+        }
+        println!("\n{title}\n");
+        let titles: Vec<&str> = columns.iter().map(|(_, title, _)| *title).collect();
+        println!("| {} |\n|{}", titles.join(" | "), "---|".repeat(columns.len()));
+        for row in own {
+            let cells: Vec<String> = columns.iter().map(|(key, _, digits)| cell(&row[key], *digits)).collect();
+            println!("| {} |", cells.join(" | "));
+        }
+    }
+}
+
+fn cell(value: &Value, digits: usize) -> String {
+    match value {
+        Value::Number(number) => format!("{:.digits$}", number.as_f64().unwrap_or(f64::NAN)),
+        Value::String(text) => text.clone(),
+        _ => String::new(),
+    }
+}
