@@ -36,7 +36,7 @@ pub struct TransferArgs {
     #[arg(long, value_name = "N")]
     influences: Option<usize>,
     /// Connected pieces smaller than this are rigid, centimetres on a body of 1.7 m: buttons, buckles
-    #[arg(long, value_name = "CM", default_value_t = 3.0)]
+    #[arg(long, value_name = "CM", default_value_t = 3.0, allow_negative_numbers = true)]
     stiff_islands: f64,
     #[command(flatten)]
     space: SpaceArgs,

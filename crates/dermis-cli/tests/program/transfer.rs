@@ -33,7 +33,7 @@ fn a_sleeve_gets_the_model_and_moves_with_the_corrected_skin() {
     let desk = desk();
     let told = desk.json("transfer body.dermis sleeve.obj -o sleeve.dermis --report page.html --json");
     let mesh = &told["meshes"][0];
-    assert_eq!((number(mesh, "corrections"), number(mesh, "islands.0.trusted") > 0.9), (1.0, true), "{told}");
+    assert_eq!((number(mesh, "corrections"), number(&mesh["islands"][0], "trusted") > 0.9), (1.0, true), "{told}");
     assert!(number(mesh, "worn.change") < 0.5 * number(mesh, "worn_by_weights_alone.change"), "{told}");
     let text = desk.good("transfer body.dermis sleeve.obj -o again.dermis").out;
     assert!(text.contains("1 correction") && text.contains("deeper than 2 mm"), "{text}");
@@ -88,7 +88,7 @@ fn shapes_and_clips_of_a_rig_drive_the_sleeve() {
     let clip = GlbClip { name: "bend".into(), ..tube.clip((0..5).map(|at| vec![0.25 * f64::from(at), 0.0]).collect()) };
     desk.put("shaped.glb", tube.scene(&morphs, &[clip]));
     let told = desk.json("transfer shaped.glb sleeve.obj -o sleeve.glb --json");
-    assert_eq!(number(&told, "meshes.0.shapes"), 1.0, "{told}");
+    assert_eq!(told["meshes"][0]["shapes"], 1, "{told}");
     let read = |name: &str| -> Contents { gltf::read(&desk.bytes(name), name, &|_, _| unreachable!()).unwrap() };
     let made = read("sleeve.glb");
     assert_eq!((made.morphs.len(), made.clips.len(), made.clips[0].name.as_str()), (2, 1, "bend"));
