@@ -87,7 +87,7 @@ fn every_verb_keeps_objects() {
         ("pose m.dermis --motion poses.npz -o p.npz", "p.npz"),
         ("export shapes m.dermis --motion poses.npz -o s.glb", "s.glb"),
         ("export bones m.dermis --motion poses.npz -o e.glb", "e.glb"),
-        ("decompose skins.npz -b 4 -o d.glb", "d.glb"),
+        ("decompose skins.npz --bones 4 -o d.glb", "d.glb"),
     ] {
         desk.good(line);
         assert_eq!(objects(&desk, name), known, "{line}");
@@ -175,7 +175,7 @@ fn a_sculpt_covers_one_object() {
 
     // A session takes it as well, and finds what of the sleeve was sculpted.
     desk.good("session new arm.npz -o hero.session --motion bent.npz");
-    let added = desk.good("session add hero.session named.obj --at bent:0").out;
+    let added = desk.good("session add hero.session named.obj@bent:0").out;
     assert!(added.contains("met: within "), "{added}");
     let status: Value = desk.json("session status hero.session --json");
     let touched = number(&status["steps"][0], "touched");

@@ -39,8 +39,10 @@ pub(crate) fn objects(mesh: &Mesh) -> Vec<InspectedObject> {
         for corners in triangles {
             let own = render.source.get(corners[0] as usize).map_or(0, |&vertex| of(vertex));
             if last != Some(own) {
-                let materials = &mut found[own].materials;
-                if !part.name.is_empty() && !materials.contains(&part.name) {
+                let InspectedObject { name, materials, .. } = &mut found[own];
+                // Triangles without a material are called as their mesh.
+                let has_one = !part.name.is_empty() && (part.material.is_some() || part.name != *name);
+                if has_one && !materials.contains(&part.name) {
                     materials.push(part.name.clone());
                 }
                 last = Some(own);
