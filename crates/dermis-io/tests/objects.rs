@@ -242,6 +242,8 @@ fn objects_of_a_bundle_that_contradict_it_are_named() {
     let names = |count: usize| ("object_names", texts(&vec!["a"; count].join(" "), &[count as u64]));
     let why = |arrays: &[(&'static str, archive::Npy)]| with(arrays).unwrap_err().to_string();
     let counts = |counts: &[i64]| ("object_counts", integers(counts, &[counts.len() as u64]));
+    let hidden = archive::Npy { descr: "|b1".into(), shape: vec![1], data: vec![0] };
+    assert!(!with(&[names(1), counts(&[4]), ("object_visible", hidden)]).unwrap().mesh.unwrap().objects[0].visible);
     let read = with(&[names(1), counts(&[4])]).unwrap();
     assert_eq!(read.mesh.unwrap().objects, [MeshObject { name: "a".into(), vertices: 4, visible: true }]);
     assert!(why(&[names(2), counts(&[4, 1])]).contains("5 vertices together, but the mesh has 4"));

@@ -31,35 +31,37 @@ impl Part {
             return Ok(None);
         }
         let mesh = contents.mesh.as_ref().filter(|mesh| mesh.positions.len() == count);
-        let parts = || rig.object_ranges().map(|(object, range)| (object, Self::cut(rig, object, range)));
-        let fitting: Vec<Self> = parts().map(|(_, part)| part).filter(|part| part.fits(mesh, count)).collect();
+        let sizes = Size::of_objects(rig);
+        let objects = || rig.object_ranges().zip(&sizes);
+        let fitting: Vec<_> = objects().filter(|(_, size)| size.fits(mesh, count)).map(|(object, _)| object).collect();
+        let cut = |(object, range): &(&MeshObject, Range<usize>)| Ok(Some(Self::cut(rig, object, range.clone())));
         if let Some([MeshObject { name, .. }]) = mesh.map(|mesh| &mesh.objects[..]) {
-            let mut named = rig.object_ranges().filter(|(object, _)| object.name == *name).peekable();
-            if let (Some((_, range)), true) = (named.peek(), fitting.iter().all(|part| part.name != *name)) {
-                let what = format!(
-                    "it has {count} vertices{}, but the object \"{name:.100}\" of the rig has {}{}",
-                    mesh.map(faces).unwrap_or_default(),
-                    range.len(),
-                    faces(&Self::cut(rig, &rig.objects[0], range.clone()).mesh)
-                );
-                let hint = "sculpt the mesh that the rig has, or give the sculpt the name of the object that it covers";
-                return Err(FileError::lacks(path, what, hint));
-            }
-            if fitting.iter().filter(|part| part.name == *name).count() == 1 {
-                return Ok(fitting.into_iter().find(|part| part.name == *name));
+            let mut named = objects().filter(|((object, _), _)| object.name == *name);
+            let fitting: Vec<_> = fitting.iter().filter(|(object, _)| object.name == *name).collect();
+            match (&fitting[..], named.next()) {
+                ([only], _) => return cut(only),
+                ([], Some((_, size))) => {
+                    let (found, has) = size.beside(mesh, count);
+                    let what = format!("it has {found}, but the object \"{name:.100}\" of the rig has {has}");
+                    let hint =
+                        "sculpt the mesh that the rig has, or give the sculpt the name of the object that it covers";
+                    return Err(FileError::lacks(path, what, hint));
+                }
+                _ => {}
             }
         }
         match &fitting[..] {
-            [first, second, ..] => {
+            [(first, _), (second, _), ..] => {
                 let (a, b) = (&first.name, &second.name);
                 let what = format!(
                     "its {count} vertices could be those of the object \"{a:.100}\" or \"{b:.100}\", which have as many"
                 );
-                let hint = "name the mesh in the file as the object that it covers (an OBJ file says it by a line `o NAME`); `dermis inspect` lists \
-                            the objects of a rig";
+                let hint = "name the mesh in the file as the object that it covers (in an OBJ file by a line \"o NAME\"); \
+                            `dermis inspect` lists the objects of a rig";
                 Err(FileError::lacks(path, what, hint))
             }
-            _ => Ok(fitting.into_iter().next()),
+            [only] => cut(only),
+            [] => Ok(None),
         }
     }
 
@@ -88,19 +90,6 @@ impl Part {
             ..Mesh::default()
         };
         Self { name: object.name.clone(), range, mesh }
-    }
-
-    /// Whether shapes of `count` vertices, with the faces of `other` if they have any, could be of this object.
-    fn fits(&self, other: Option<&Mesh>, count: usize) -> bool {
-        let own = &self.mesh;
-        let drawn = own.render.as_ref().filter(|render| !render.by_corner).map(|render| render.source.len());
-        let polygons = |mesh: &Mesh| mesh.polygons.as_ref().map(|polygons| polygons.counts.len());
-        let same_faces = |other: &Mesh| match (polygons(own), polygons(other)) {
-            _ if other.triangles.is_empty() => true,
-            (Some(own), Some(others)) if own != others => false,
-            _ => own.triangles.len() == other.triangles.len(),
-        };
-        (count == own.positions.len() || drawn == Some(count)) && other.is_none_or(same_faces)
     }
 
     /// How the object's vertices are matched: as far apart as those of the rig may be.
@@ -142,11 +131,63 @@ pub(super) fn found(rig: &Rig, sculpt: &Example, object: &Range<usize>, shown: &
     mask.contains(&true).then_some(LocalSculpt { mask: Some(mask), shown: None })
 }
 
-/// Triangles or polygons, in words that follow a number of vertices; nothing of a mesh without.
-fn faces(mesh: &Mesh) -> String {
-    match &mesh.polygons {
-        Some(polygons) if !polygons.counts.is_empty() => format!(" and {} polygons", polygons.counts.len()),
-        _ if mesh.triangles.is_empty() => String::new(),
-        _ => format!(" and {} triangles", mesh.triangles.len()),
+/// How large an object is.
+struct Size {
+    vertices: usize,
+    /// Vertices that its file draws, if it lists any.
+    drawn: Option<usize>,
+    triangles: usize,
+    polygons: Option<usize>,
+}
+
+impl Size {
+    fn of_objects(rig: &Mesh) -> Vec<Self> {
+        let drawn = rig.render.as_ref().filter(|render| !render.by_corner);
+        let size = |object: &MeshObject| Self {
+            vertices: object.vertices as usize,
+            drawn: drawn.map(|_| 0),
+            triangles: 0,
+            polygons: rig.polygons.as_ref().map(|_| 0),
+        };
+        let mut sizes: Vec<Self> = rig.objects.iter().map(size).collect();
+        let numbers = rig.object_numbers();
+        let of = |vertex: u32| numbers[vertex as usize] as usize;
+        rig.triangles.iter().for_each(|corners| sizes[of(corners[0])].triangles += 1);
+        for &vertex in drawn.iter().flat_map(|render| &render.source) {
+            sizes[of(vertex)].drawn.iter_mut().for_each(|count| *count += 1);
+        }
+        for vertex in rig.polygons.iter().flat_map(|polygons| polygons.iter()).filter_map(|corners| corners.first()) {
+            sizes[of(*vertex)].polygons.iter_mut().for_each(|count| *count += 1);
+        }
+        sizes
     }
+
+    /// Whether shapes of `count` vertices, with the faces of `other` if they have any, could be of this object.
+    fn fits(&self, other: Option<&Mesh>, count: usize) -> bool {
+        let same_faces = |other: &Mesh| match (self.polygons, polygons(other)) {
+            _ if other.triangles.is_empty() => true,
+            (Some(own), Some(others)) if own != others => false,
+            _ => self.triangles == other.triangles.len(),
+        };
+        (count == self.vertices || self.drawn == Some(count)) && other.is_none_or(same_faces)
+    }
+
+    /// What a file of `count` vertices has, and what the object has, in words: polygons if both have some, else triangles.
+    fn beside(&self, other: Option<&Mesh>, count: usize) -> (String, String) {
+        let own = self.vertices;
+        match (other, self.polygons, other.and_then(polygons)) {
+            (_, Some(has), Some(found)) => {
+                (format!("{count} vertices and {found} polygons"), format!("{own} and {has}"))
+            }
+            (Some(other), _, _) => {
+                let (found, has) = (other.triangles.len(), self.triangles);
+                (format!("{count} vertices and {found} triangles"), format!("{own} and {has}"))
+            }
+            (None, _, _) => (format!("{count} vertices"), own.to_string()),
+        }
+    }
+}
+
+fn polygons(mesh: &Mesh) -> Option<usize> {
+    mesh.polygons.as_ref().map(|polygons| polygons.counts.len())
 }

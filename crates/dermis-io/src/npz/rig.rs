@@ -61,7 +61,7 @@ impl<R: Read + Seek> Bundle<R> {
     fn objects(&mut self) -> Result<Vec<MeshObject>, ReadError> {
         let counts = self.integers("object_counts", [None])?;
         let objects = counts.as_ref().map(|(_, [objects])| *objects);
-        let (names, visible) = (self.texts("object_names", objects)?, self.integers("object_visible", [objects])?);
+        let (names, visible) = (self.texts("object_names", objects)?, self.numbers("object_visible", [objects])?);
         let Some((counts, [objects])) = counts else {
             return match names.is_some() || visible.is_some() {
                 true => Err(damaged("there are names or visibilities of objects, but no \"object_counts\"".into())),
@@ -73,7 +73,7 @@ impl<R: Read + Seek> Bundle<R> {
             let count = counts.integer([at]).unwrap_or(i64::MAX);
             let vertices = u32::try_from(count)
                 .map_err(|_| damaged(format!("array \"object_counts\": object {at} has {count} vertices")))?;
-            let visible = visible.as_ref().is_none_or(|(visible, _)| visible.integer([at]) != Some(0));
+            let visible = visible.as_ref().is_none_or(|(visible, _)| visible.number([at]) != 0.0);
             Ok(MeshObject { name: std::mem::take(name), vertices, visible })
         };
         (0..objects).zip(&mut names).map(object).collect()
