@@ -1,4 +1,4 @@
-// A binary glTF as arrays of numbers, without a library: the first skinned mesh, its skin, morph targets and clips. Reads what
+// A binary glTF as arrays of numbers, without a library: the meshes of the first skin as one, their morph targets and clips. Reads what
 // `dermis export` writes; a file that needs more (sparse accessors, buffers beside it, compression) is refused by name.
 
 import { XYZ } from "./dermis_rotation.js";
@@ -9,7 +9,7 @@ const COMPONENTS = {
 const SIZES = { SCALAR: 1, VEC2: 2, VEC3: 3, VEC4: 4, MAT4: 16 };
 
 /**
- * Returns a character: `json`; `node`, the index of the mesh's node; `nodes` (`parent`, `rest`, a 4×4 matrix column by column);
+ * Returns a character: `json`; `node`, the index of the mesh's node, of several one with morph targets if there is one; `nodes` (`parent`, `rest`, a 4×4 matrix column by column);
  * `positions`, `normals`, `triangles`; `sets`, pairs of joints and weights, four to a vertex; `joints` (nodes), `inverseBind`;
  * `morphs` (`name`, `positions`, `normals`), `restWeights`; `clips`. `vertexOf` says which vertex of the rig each drawn one hangs on.
  * Takes an ArrayBuffer or Uint8Array. Throws an Error that names what is damaged or not read.
@@ -53,8 +53,14 @@ export function readGltf(json, binary) {
     return out;
   };
 
-  const node = (json.nodes ?? []).findIndex((some) => some.mesh !== undefined && some.skin !== undefined);
-  demand(node >= 0, "no node has a mesh and a skin");
+  const skinned = (json.nodes ?? []).flatMap(({ mesh, skin }, at) => (mesh !== undefined && skin !== undefined ? [at] : []));
+  demand(skinned.length > 0, "no node has a mesh and a skin");
+  const meshOf = (at) => json.meshes[json.nodes[at].mesh];
+  const targetsOf = (at) => meshOf(at).primitives[0].targets ?? [];
+  const node = skinned.find((at) => targetsOf(at).length > 0) ?? skinned[0];
+  const skin = json.skins[json.nodes[node].skin];
+  // A body and its clothes are meshes of their own, which move together: a mesh that no morph target moves has none.
+  const parts = skinned.filter((at) => json.nodes[at].skin === json.nodes[node].skin && [0, targetsOf(node).length].includes(targetsOf(at).length));
   const nodes = json.nodes.map((some) => ({ parent: -1, local: localOf(some), rest: null }));
   json.nodes.forEach((some, parent) => some.children?.forEach((child) => { demand(nodes[child], `node ${parent} has a child ${child}`); nodes[child].parent = parent; }));
   const restOf = (at, depth) => {
@@ -65,7 +71,37 @@ export function readGltf(json, binary) {
   };
   nodes.forEach((_, at) => restOf(at, 0));
 
-  const { primitives, weights = [], extras } = json.meshes[json.nodes[node].mesh];
+  const { weights = [], extras } = meshOf(node);
+  const joints = skin.joints;
+  const own = parts.map((at) => partOf(meshOf(at), accessor));
+  demand(own.every(({ sets }) => sets.every(([some]) => some.every((joint) => joint < joints.length))), "a vertex names a joint that the skin lacks");
+  let start = 0;
+  const triangles = own.map((part) => {
+    start += part.positions.length / 3;
+    return part.triangles.map((v) => v + start - part.positions.length / 3);
+  });
+  const all = (list) => (list.includes(null) ? null : joined(list));
+  const most = Math.max(...own.map(({ sets }) => sets.length));
+  const setOf = (part, set, k) => part.sets[set]?.[k] ?? new Uint8Array((part.positions.length / 3) * 4);
+  return {
+    json, node, nodes, joints,
+    positions: joined(own.map((part) => part.positions)),
+    triangles: joined(triangles),
+    sets: Array.from({ length: most }, (_, set) => [0, 1].map((k) => joined(own.map((part) => setOf(part, set, k))))),
+    normals: all(own.map((part) => part.normals)),
+    vertexOf: all(own.map((part) => part.vertexOf)),
+    inverseBind: skin.inverseBindMatrices === undefined ? null : accessor(skin.inverseBindMatrices, "inverseBindMatrices"),
+    morphs: targetsOf(node).map((_, i) => ({
+      name: extras?.targetNames?.[i] ?? String(i),
+      positions: joined(own.map((part) => part.morphs[i] ?? new Float32Array(part.positions.length))),
+    })),
+    restWeights: targetsOf(node).map((_, i) => weights[i] ?? 0),
+    clips: (json.animations ?? []).map((clip, i) => clipOf(clip, (index) => accessor(index, `clip ${i}`))),
+  };
+}
+
+/** The arrays of one mesh. */
+function partOf({ primitives }, accessor) {
   const [{ attributes, targets = [] }] = primitives;
   demand(primitives.every((one) => one.attributes.POSITION === attributes.POSITION), "the parts of the mesh do not share their vertices");
   const positions = accessor(attributes.POSITION, "POSITION");
@@ -73,25 +109,25 @@ export function readGltf(json, binary) {
   for (let set = 0; attributes[`JOINTS_${set}`] !== undefined; set++) {
     sets.push([accessor(attributes[`JOINTS_${set}`], `JOINTS_${set}`), accessor(attributes[`WEIGHTS_${set}`], `WEIGHTS_${set}`)]);
   }
-  const skin = json.skins[json.nodes[node].skin];
-  const joints = skin.joints;
-  demand(sets.every(([some]) => some.every((joint) => joint < joints.length)), "a vertex names a joint that the skin lacks");
   const lists = primitives.map((one) => (one.indices === undefined ? Uint32Array.from({ length: positions.length / 3 }, (_, i) => i) : accessor(one.indices, "indices")));
   const triangles = new Uint32Array(lists.reduce((total, list) => total + list.length, 0));
   lists.reduce((at, list) => { triangles.set(list, at); return at + list.length; }, 0);
   demand(triangles.every((v) => 3 * v < positions.length), "a triangle names a vertex that the mesh lacks");
   return {
-    json, node, nodes, positions, sets, triangles, joints,
+    positions, sets, triangles,
     normals: attributes.NORMAL === undefined ? null : accessor(attributes.NORMAL, "NORMAL"),
     vertexOf: attributes._VERTEX === undefined ? null : accessor(attributes._VERTEX, "_VERTEX"),
-    inverseBind: skin.inverseBindMatrices === undefined ? null : accessor(skin.inverseBindMatrices, "inverseBindMatrices"),
-    morphs: targets.map((target, i) => ({
-      name: extras?.targetNames?.[i] ?? String(i),
-      positions: target.POSITION === undefined ? new Float32Array(positions.length) : accessor(target.POSITION, `morph target ${i}`),
-    })),
-    restWeights: targets.map((_, i) => weights[i] ?? 0),
-    clips: (json.animations ?? []).map((clip, i) => clipOf(clip, (index) => accessor(index, `clip ${i}`))),
+    morphs: targets.map((target, i) => (target.POSITION === undefined ? new Float32Array(positions.length) : accessor(target.POSITION, `morph target ${i}`))),
   };
+}
+
+/** Arrays one after the other, of the widest of their types. */
+function joined(arrays) {
+  if (arrays.length === 1) return arrays[0];
+  const widest = arrays.reduce((most, some) => (some.BYTES_PER_ELEMENT > most.BYTES_PER_ELEMENT ? some : most));
+  const out = new widest.constructor(arrays.reduce((total, some) => total + some.length, 0));
+  arrays.reduce((at, some) => { out.set(some, at); return at + some.length; }, 0);
+  return out;
 }
 
 /** A clip: name, seconds, key times, and what moves which node. */

@@ -217,9 +217,6 @@ pub fn write_converted(
         "bvh" => bvh::write(contents, source, options, output, &mut done)?,
         _ => write_sequence(contents, source, options, output, &mut done)?,
     }
-    if !contents.joined.is_empty() {
-        done.leave(contents.joined.len(), "names of meshes, which become one");
-    }
     done.left_out.extend(contents.unread.iter().map(|what| format!("{what}, which is not read")));
     Ok(done)
 }
@@ -348,6 +345,7 @@ fn write_glb(
         morph_targets: morphs.len(),
     };
     let counts = done.counts;
+    hold_objects(contents, done);
     done.hold(counts.vertices, "vertices");
     done.hold(counts.bones, "bones");
     done.hold(weights.map_or(0, |w| w.count()), "skinning weights");
@@ -451,6 +449,7 @@ fn write_npz(
         ..Counts::default()
     };
     let counts = done.counts;
+    hold_objects(contents, done);
     done.hold(counts.vertices, "vertices");
     done.hold(counts.bones, "bones");
     done.hold(written.weights.as_ref().map_or(0, |w| w.count()), "skinning weights");
@@ -508,6 +507,11 @@ fn write_sequence(
         write_shapes(contents.mesh.as_ref(), &contents.space, &times, &mut fill, Normals::LeftOut, output)?;
     done.counts.frames = skins.len();
     let counts = done.counts;
+    if matches!(kind.as_str(), "" | "obj") {
+        hold_objects(contents, done);
+        let hidden = contents.mesh.iter().filter(|mesh| mesh.has_several_objects()).flat_map(|mesh| &mesh.objects);
+        done.leave(hidden.filter(|object| !object.visible).count(), "objects that are hidden: an OBJ file shows them");
+    }
     let shapes = if counts.frames == 1 { "shape" } else { "shapes" };
     done.hold(counts.frames, &format!("{shapes} of {} vertices", counts.vertices));
     // Whoever reads the file must know: it does not say so itself.
@@ -607,6 +611,12 @@ fn shown(contents: &Contents, frame: &ClipFrame) -> Option<Vec<DVec3>> {
     let mut skin = vec![DVec3::ZERO; rest.len()];
     dermis_deform::lbs(&rest, weights, &skeleton.bone_transforms(&frame.pose), &mut skin);
     Some(skin)
+}
+
+/// Several meshes are named as such; a lone one is called as its file.
+fn hold_objects(contents: &Contents, done: &mut Converted) {
+    let several = contents.mesh.as_ref().filter(|mesh| mesh.has_several_objects());
+    done.hold(several.map_or(0, |mesh| mesh.objects.len()), "objects");
 }
 
 fn leave_maps(contents: &Contents, done: &mut Converted) {

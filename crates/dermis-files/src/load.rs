@@ -404,7 +404,14 @@ fn with_both(
     }
     note.needs.order = true;
     if !options.known {
-        check_skins(rig, &examples, &|pose| own_skin(rig, pose), options.trust_order, path)?;
+        check_skins(
+            rig,
+            &examples,
+            &(0..rig.mesh().positions.len()),
+            &|pose| own_skin(rig, pose),
+            options.trust_order,
+            path,
+        )?;
     }
     Ok(examples)
 }

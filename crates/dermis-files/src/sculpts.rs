@@ -6,6 +6,7 @@
 //! name; or by order, if there are as many and no name matches. Nothing is guessed beyond that.
 
 mod frame;
+mod part;
 mod rounding;
 
 use crate::error::FileError;
@@ -19,8 +20,11 @@ use dermis_rig::glam::DVec3;
 use dermis_rig::number::decimal;
 use dermis_rig::progress::proceed;
 use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, LocalSculpt, Mesh, Progress, Rig, make_unique};
+use part::Part;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::path::Path;
+use std::rc::Rc;
 
 /// Names that a message lists at most.
 const LISTED: usize = 8;
@@ -64,6 +68,9 @@ impl std::str::FromStr for SculptSource {
 pub struct Sculpts {
     /// One per sculpt: its name, its pose, its positions in the rig's vertex order. No name occurs twice.
     pub examples: Vec<Example>,
+    /// Of each, the vertices of the object that it covers; `None` if it covers the rig, or its file has a mask. Of such a sculpt those
+    /// vertices of the object were touched that differ from what was shown.
+    pub objects: Vec<Option<Range<usize>>>,
     /// What a user should know, in sentences.
     pub warnings: Vec<String>,
     /// What was read.
@@ -88,7 +95,12 @@ impl<'a> ShownSkin<'a> {
 /// A sculpt whose pose is not known yet, in the rig's vertex order.
 struct Shape {
     name: String,
+    /// Of the object alone, until its pose says what was shown of the others.
     positions: Vec<DVec3>,
+    /// The object that it covers, if it does not cover the rig.
+    part: Option<Rc<Part>>,
+    /// The vertices of that object, if the file says nothing of what was touched.
+    object: Option<Range<usize>>,
     /// Its file, as a place in the list of sources.
     file: usize,
     /// The pose that its source names.
@@ -119,7 +131,7 @@ pub fn load_sculpts(
             format!("\"@{}\" names a pose, but there is no file of poses", sculpt.at.as_deref().unwrap_or_default());
         return Err(FileError::lacks(&sculpt.file.path, what, "name the file with the poses: `poses=walk.glb#Walk`"));
     }
-    let mut read = Sculpts { examples: vec![], warnings: vec![], notes: vec![] };
+    let mut read = Sculpts { examples: vec![], objects: vec![], warnings: vec![], notes: vec![] };
     let mut shapes: Vec<Shape> = Vec::new();
     // Whether a file has poses, and none of them a shape: the motion of the file after it.
     let mut motions = false;
@@ -186,6 +198,9 @@ pub fn load_sculpts(
     let (contents, motion, mut note) = load_motion_of(rig, space, poses, options)?;
     note.role = "poses".into();
     let found = pair(&shapes, &motion.frames, poses, &mut note)?;
+    for (shape, &at) in shapes.iter_mut().zip(&found) {
+        shape.complete(rig, &motion.frames[at], shown);
+    }
     let moments = frame::Moments { rig, contents: &contents, frames: &motion.frames, poses, options, shown };
     for (shape, &at) in shapes.iter().zip(&found) {
         read.warnings.extend(moments.check(shape, at, &sources[shape.file].path)?);
@@ -215,12 +230,32 @@ pub fn load_sculpts(
         let is_ordered = options.trust_order || shapes[first].is_ordered;
         let set = ExampleSet::new(String::new(), examples.collect(), rig)
             .map_err(|e| FileError::lacks(path, e.to_string(), "export it again: positions must be numbers"))?;
-        let check = |some: &[Example]| check_skins(rig, some, &shown.skin, is_ordered, path);
+        let covers = shapes[first].covers();
+        let check = |some: &[Example]| check_skins(rig, some, &covers, &shown.skin, is_ordered, path);
         set.examples().chunks(LOOKED_AT).try_for_each(check)?;
+        read.objects.resize(read.examples.len(), None);
+        read.objects.extend(shapes[first..first + count].iter().map(|shape| shape.object.clone()));
         read.examples.extend(set.examples().iter().cloned());
         first += count;
     }
     finish(rig, read, options, shown)
+}
+
+impl Shape {
+    /// Makes a sculpt of one object one of the whole skin, which was touched nowhere else.
+    fn complete(&mut self, rig: &Rig, frame: &Frame, shown: &ShownSkin<'_>) {
+        let Some(part) = &self.part else { return };
+        let pose = rig.skeleton().bone_transforms(&frame.pose);
+        // Where it is not known what was shown, nothing reads it: the mask leaves it out.
+        let elsewhere = (shown.skin)(&pose).unwrap_or_else(|| rig.mesh().positions.clone());
+        self.local = Some(part.local(self.local.as_ref(), &elsewhere));
+        self.positions = part.within(&self.positions, elsewhere);
+    }
+
+    /// The vertices of the rig that it covers.
+    fn covers(&self) -> Range<usize> {
+        self.part.as_ref().map_or(0..self.positions.len(), |part| part.range.clone())
+    }
 }
 
 /// The shapes of a file that knows no poses.
@@ -235,26 +270,33 @@ fn bare(
     let failed = |source: MatchError| FileError::Match { path: path.into(), source };
     let tolerance = options.match_tolerance * rig.mesh().diagonal();
     let mesh = contents.mesh.as_ref();
+    let first = contents.records.iter().find_map(|r| r.positions.as_ref()).or(mesh.map(|mesh| &mesh.positions));
+    let part = first.map(|first| Part::of(rig.mesh(), contents, first.len(), path)).transpose()?.flatten().map(Rc::new);
+    let own = part.as_ref().map_or(rig.mesh(), |part| &part.mesh);
+    let options = &part.as_ref().map_or_else(|| options.clone(), |part| part.options(rig.mesh(), options));
+    if let Some(part) = &part {
+        note.remarks.push(format!("it covers the object \"{:.100}\"; the others count as not sculpted", part.name));
+    }
     let records: Vec<(String, &Vec<DVec3>)> =
         contents.records.iter().filter_map(|r| Some((r.label.clone(), r.positions.as_ref()?))).collect();
     let locals = contents.records.iter().filter(|r| r.positions.is_some()).map(|r| r.local.as_ref());
     let (found, named): (Matching, Vec<(String, Vec<DVec3>)>) = if let Some((_, first)) = records.first() {
-        let found = matching(rig.mesh(), contents, first.len(), options, path, note)?;
+        let found = matching(own, contents, first.len(), options, path, note)?;
         (found, records.into_iter().map(|(name, p)| (name, p.clone())).collect())
     } else if let (Some(mesh), false) = (mesh, contents.morphs.is_empty()) {
         let count = mesh.positions.len();
         // The base may be the rest mesh, or a pose of it, which has no order to prove.
-        let found = match matching(rig.mesh(), contents, count, options, path, note) {
+        let found = match matching(own, contents, count, options, path, note) {
             Err(FileError::Match { source: MatchError::Position { .. }, .. }) => {
                 note.remarks.push("the base of the morph targets is not the rest mesh: matched by order".into());
-                match_vertices(rig.mesh(), None, count, tolerance).map_err(failed)?
+                match_vertices(own, None, count, tolerance).map_err(failed)?
             }
             other => other?,
         };
         let shape = |deltas: &[DVec3]| mesh.positions.iter().zip(deltas).map(|(p, d)| *p + *d).collect();
         (found, contents.morphs.iter().map(|m| (m.name.clone(), shape(&m.deltas))).collect())
     } else if let Some(mesh) = mesh {
-        let found = match_vertices(rig.mesh(), None, mesh.positions.len(), tolerance).map_err(failed)?;
+        let found = match_vertices(own, None, mesh.positions.len(), tolerance).map_err(failed)?;
         let name = path.file_stem().map_or_else(|| "sculpt".into(), |n| n.to_string_lossy().into_owned());
         (found, vec![(name, mesh.positions.clone())])
     } else {
@@ -263,12 +305,14 @@ fn bare(
     };
     let mut is_ordered = false;
     if contents.format == Format::Obj || contents.morphs.is_empty() {
-        is_ordered = check_faces(rig, contents, &found, options.trust_order, path)?;
+        is_ordered = check_faces(own, contents, &found, options.trust_order, path)?;
     }
     note.needs.order = true;
     let shape = |((name, p), local): ((String, Vec<DVec3>), Option<&LocalSculpt>)| Shape {
         name,
         positions: found.gather(&p),
+        part: part.clone(),
+        object: part.as_ref().filter(|_| local.is_none()).map(|part| part.range.clone()),
         file,
         at: None,
         is_ordered,
@@ -280,7 +324,7 @@ fn bare(
 /// Where no rest positions tell the order of a file's vertices, its faces do: they must join the vertices that the rig's
 /// faces join. Result: whether they all do, which proves the order.
 fn check_faces(
-    rig: &Rig,
+    rig: &Mesh,
     contents: &Contents,
     found: &Matching,
     trusted: bool,
@@ -297,8 +341,7 @@ fn check_faces(
         let pairs = edges.into_iter().filter_map(|(a, b)| Some((place[a as usize]?, place[b as usize]?)));
         pairs.map(|(a, b)| (a.min(b), a.max(b))).collect()
     };
-    let (own, theirs): (HashSet<_>, _) =
-        (edges(&rig.mesh().triangles).collect(), as_ours(edges(&mesh.triangles).collect()));
+    let (own, theirs): (HashSet<_>, _) = (edges(&rig.triangles).collect(), as_ours(edges(&mesh.triangles).collect()));
     let shared = theirs.iter().filter(|edge| own.contains(edge)).count();
     // Between polygons cut along the other diagonal, which keep two edges of three, and a part of the mesh moved elsewhere.
     let agree = |shared: usize, all: usize| 10 * shared >= 6 * all;
@@ -310,7 +353,7 @@ fn check_faces(
         return Err(FileError::lacks(path, what, KEEP_ORDER));
     }
     // Programs cut polygons in their own ways, but keep their sides.
-    let (own_sides, their_sides) = (sides(rig.mesh()), as_ours(sides(mesh)));
+    let (own_sides, their_sides) = (sides(rig), as_ours(sides(mesh)));
     let whole = agree(theirs.len(), own.len()) || agree(their_sides.len(), own_sides.len());
     Ok(whole && !theirs.is_empty() && (their_sides.is_subset(&own) || own_sides.is_subset(&theirs)))
 }
@@ -409,6 +452,7 @@ fn finish(rig: &Rig, mut read: Sculpts, options: &ReadOptions, shown: &ShownSkin
     if read.examples.is_empty() {
         return Err(FileError::NoSculpts);
     }
+    read.objects.resize(read.examples.len(), None);
     let mut names: Vec<String> = read.examples.iter().map(|example| example.label.clone()).collect();
     for (at, name) in make_unique(&mut names, ".") {
         read.warnings.push(format!("two sculpts are called \"{name}\"; one is now \"{}\"", names[at]));
@@ -416,6 +460,11 @@ fn finish(rig: &Rig, mut read: Sculpts, options: &ReadOptions, shown: &ShownSkin
     read.examples.iter_mut().zip(names).for_each(|(example, name)| example.label = name);
     let tolerance = options.match_tolerance * rig.mesh().diagonal();
     read.warnings.extend(rounding::clear(rig, &mut read.examples, tolerance, shown));
+    for (example, object) in read.examples.iter_mut().zip(&read.objects) {
+        if let Some((object, skin)) = object.as_ref().zip((shown.skin)(&example.transforms)) {
+            example.local = part::found(rig, example, object, &skin);
+        }
+    }
     read.warnings.extend(read.examples.iter().filter_map(|e| far_away(rig, e, shown)));
     Ok(read)
 }

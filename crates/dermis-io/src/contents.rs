@@ -24,8 +24,6 @@ pub struct Contents {
     pub bone_names: Vec<String>,
     /// The pose that the file shows without a clip, where it is not the bind pose.
     pub default_pose: Option<WorldPose>,
-    /// Names of the meshes that became one, if there were several.
-    pub joined: Vec<String>,
     /// Skinning weights, normalised.
     pub weights: Option<Influences>,
     /// Influence maps, if the file has a table of them.
@@ -285,7 +283,8 @@ pub enum Flaw {
     CountMismatch,
     /// The file does not state its unit or axes.
     UnknownSpace,
-    /// Several meshes were joined into one, in file order.
+    /// Several meshes were joined into one, in file order: the file lists their vertices by turns, faces join them, or they are more than
+    /// [`MOST_OBJECTS`](dermis_rig::MOST_OBJECTS).
     Joined,
     /// Things that contradict the format and were set right while it was parsed.
     Repaired,
@@ -330,7 +329,9 @@ impl fmt::Display for Flaw {
             Self::TimesDisagree => "times disagree with the rate or with the numbers of the frames",
             Self::FramesMissing => "frames are missing in the file and were read as frames in which no marker is seen",
             Self::CountMismatch => "counts disagree with the data",
-            Self::Joined => "meshes were joined into one, in file order",
+            Self::Joined => {
+                "meshes share vertices, list them by turns, or are too many to keep apart, and were joined into one"
+            }
             Self::Repaired => "things contradicted the format and were set right",
             Self::Tangents => "tangents were left out; programs make them again from normals and texture coordinates",
             Self::Image => "images were left out; their materials stay without them",

@@ -324,3 +324,16 @@ fn a_skin_shown_in_another_size_rests_as_it_is_shown() {
         }
     }
 }
+
+/// Every mesh is an object, called as its node, with whether it is shown.
+#[test]
+fn meshes_are_objects() {
+    let text = object(22, "Mesh", "C: \"OP\",62,21,");
+    let start = "\"Model::strip\", \"Mesh\" { Version: 232\n";
+    let hidden = format!("{start} Properties70: {{\n P: \"Visibility\", \"Visibility\", \"\", \"A\",0\n }}\n");
+    assert!(text.contains(start));
+    let contents = read(&text.replacen(start, &hidden, 1));
+    let told = |o: &dermis_rig::MeshObject| (o.name.clone(), o.vertices, o.visible);
+    let objects: Vec<_> = contents.mesh.unwrap().objects.iter().map(told).collect();
+    assert_eq!(objects, [("strip".into(), 10, false), ("flag".into(), 4, true)]);
+}

@@ -18,6 +18,8 @@ pub struct InspectPage<'a> {
     pub subtitle: String,
     /// The mesh at rest.
     pub mesh: &'a Mesh,
+    /// The objects of the mesh; those of a mesh that is several are listed.
+    pub objects: Vec<InspectedObject>,
     /// The bones, if the file has some.
     pub skeleton: Option<&'a Skeleton>,
     /// The skinning weights.
@@ -51,11 +53,29 @@ pub struct InspectedJoint {
     pub arcs: Vec<RigArc>,
 }
 
+/// One of the meshes of a file.
+#[derive(Clone, Debug)]
+pub struct InspectedObject {
+    /// Its name; may be empty.
+    pub name: String,
+    /// Number of its vertices.
+    pub vertices: usize,
+    /// Number of its triangles.
+    pub triangles: usize,
+    /// Number of its polygons; `None` if the file has triangles alone.
+    pub polygons: Option<usize>,
+    /// What its triangles are drawn with, in their order, each once.
+    pub materials: Vec<String>,
+    /// Whether the file shows it.
+    pub visible: bool,
+}
+
 impl InspectPage<'_> {
     /// Returns the page.
     pub fn page(self) -> Page {
         let rig = self.view();
-        let tables = self.skeleton.map(|skeleton| self.bone_table(skeleton)).into_iter().chain([self.island_table()]);
+        let bones = self.skeleton.map(|skeleton| self.bone_table(skeleton));
+        let tables = [self.object_table()].into_iter().chain(bones).chain([self.island_table()]);
         Page {
             title: format!("{}: rig", self.name),
             verdict: Some(self.verdict()),
@@ -196,6 +216,28 @@ impl InspectPage<'_> {
             note: "Vertices on which a bone has weight, and those on which none has more; its mirror partner; how far its joint turns from rest, as dermis exercise and inverse kinematics take it.".into(),
             columns: ["bone", "parent", "vertices", "dominates", "largest weight", "partner", "limits", "limits from"].map(String::from).to_vec(),
             rows: rows.collect(),
+        }
+    }
+
+    /// Without rows for a mesh that is not several.
+    fn object_table(&self) -> PageTable {
+        let row = |object: &InspectedObject| {
+            let text = |text: &str| if text.is_empty() { Quantity::Missing } else { Quantity::Text(text.into()) };
+            vec![
+                text(&object.name),
+                Quantity::Count(object.vertices as u64),
+                Quantity::Count(object.triangles as u64),
+                object.polygons.map_or(Quantity::Missing, |polygons| Quantity::Count(polygons as u64)),
+                text(&object.materials.join(", ")),
+                text(if object.visible { "" } else { "hidden" }),
+            ]
+        };
+        let several = self.objects.iter().filter(|_| self.objects.len() > 1);
+        PageTable {
+            title: "Objects".into(),
+            note: "The meshes of the file, in its order. They keep their names and materials in every file that is made of it.".into(),
+            columns: ["object", "vertices", "triangles", "polygons", "materials", "shown"].map(String::from).to_vec(),
+            rows: several.map(row).collect(),
         }
     }
 

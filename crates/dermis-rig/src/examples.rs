@@ -30,7 +30,7 @@ pub struct LocalSculpt {
 }
 
 /// A vertex was touched if it lies farther than this from what was shown, in rest diagonals.
-const TOUCHED: f64 = 1e-5;
+pub const TOUCHED: f64 = 1e-5;
 
 /// Examples that fit one rig.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,6 +1,7 @@
 //! The rest mesh a model is learnt on, and the mesh an engine draws.
 
 use crate::Appearance;
+use crate::object::{MOST_OBJECTS, MeshObject};
 use crate::principal::extent;
 use crate::rows::Rows;
 use glam::{DVec2, DVec3, Vec4};
@@ -18,6 +19,9 @@ pub struct Mesh {
     pub polygons: Option<Polygons>,
     /// One colour per vertex, if the file had any (influence maps can be painted with them).
     pub colors: Option<Vec<Vec4>>,
+    /// The meshes of the file, if it has several or names its only one: runs of vertices that cover all of them, in file order. A face
+    /// belongs to the object of its vertices.
+    pub objects: Vec<MeshObject>,
     /// How the file's own vertices hang on these, when they are not the same.
     pub render: Option<RenderMesh>,
 }
@@ -100,10 +104,52 @@ pub enum MeshError {
         /// Corners listed.
         listed: usize,
     },
+    /// An object without vertices.
+    #[error("object {object} (\"{name:.100}\") has no vertices")]
+    EmptyObject {
+        /// The object.
+        object: usize,
+        /// Its name.
+        name: String,
+    },
+    /// Objects that do not cover the vertices.
+    #[error("the objects have {counted} vertices together, but the mesh has {vertices}")]
+    ObjectCounts {
+        /// Sum of their vertices.
+        counted: u64,
+        /// Vertices of the mesh.
+        vertices: usize,
+    },
+    /// More objects than a writer could name.
+    #[error("the mesh has {objects} objects, and {MOST_OBJECTS} are the most")]
+    ManyObjects {
+        /// How many there are.
+        objects: usize,
+    },
+    /// A face with vertices of two objects.
+    #[error("face {face} joins the objects \"{:.100}\" and \"{:.100}\"", objects[0], objects[1])]
+    Straddles {
+        /// The face.
+        face: usize,
+        /// Names of the objects.
+        objects: [String; 2],
+    },
+}
+
+impl Polygons {
+    /// Returns the corners of every polygon; fewer where the list ends early.
+    pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
+        let mut rest = &self.indices[..];
+        self.counts.iter().map(move |&count| {
+            let (polygon, others) = rest.split_at((count as usize).min(rest.len()));
+            rest = others;
+            polygon
+        })
+    }
 }
 
 impl Mesh {
-    /// Checks that positions are finite and faces name vertices that exist.
+    /// Checks that positions are finite, faces name vertices that exist, and objects cover the vertices.
     ///
     /// # Errors
     /// [`MeshError`], naming the first offending element.
@@ -129,7 +175,7 @@ impl Mesh {
                 return Err(MeshError::IndexOutOfRange { face: at, vertex: polygons.indices[at] as usize, vertices });
             }
         }
-        Ok(())
+        self.check_objects()
     }
 
     /// L, the length unit of every fit: the diagonal of the box around the rest mesh along its own principal axes, which does not
@@ -166,17 +212,11 @@ impl Mesh {
     /// that stand for its ends.
     pub fn neighbours_along_polygons(&self, place: &[u32]) -> Neighbours {
         let edge = |(a, b): (u32, u32)| (place[a as usize], place[b as usize]);
-        let Some(Polygons { counts, indices }) = &self.polygons else {
+        let Some(polygons) = &self.polygons else {
             let edges = self.triangles.iter().flat_map(|&[a, b, c]| [(a, b), (b, c), (c, a)]);
             return Neighbours::along(self.positions.len(), edges.map(edge));
         };
-        let mut rest = &indices[..];
-        let polygons = counts.iter().map(|&count| {
-            let (polygon, others) = rest.split_at((count as usize).min(rest.len()));
-            rest = others;
-            polygon
-        });
-        let edges = polygons.flat_map(|polygon| polygon.iter().zip(polygon.iter().cycle().skip(1)));
+        let edges = polygons.iter().flat_map(|polygon| polygon.iter().zip(polygon.iter().cycle().skip(1)));
         Neighbours::along(self.positions.len(), edges.map(|(&a, &b)| edge((a, b))))
     }
 

@@ -7,7 +7,9 @@
 use crate::Random;
 use dermis_deform::DualQuaternions;
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
-use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Example, Frame, Influences, Mesh, Motion, Rig, Skeleton};
+use dermis_rig::{
+    BoneIndex, BoneTransforms, BoneVec, Example, Frame, Influences, Mesh, MeshObject, Motion, Rig, Skeleton,
+};
 use std::f64::consts::TAU;
 
 /// Where the joints are along x, metres: torso, shoulder, elbow, wrist.
@@ -172,6 +174,25 @@ impl Arm {
         let bind = JOINTS.map(|x| DAffine3::from_translation(DVec3::X * x)).to_vec();
         let skeleton = Skeleton::new(names, parents, bind).expect("a chain of four bones");
         let mesh = Mesh { positions, triangles, ..Mesh::default() };
+        Self { rig: Rig::new(mesh, skeleton, Some(weights)).expect("its parts belong together").named("arm") }
+    }
+
+    /// Arms over each other that are the objects of one mesh, as an arm and its sleeve: each with its name, number of rings, and how many
+    /// times as thick it is.
+    pub fn layered(layers: &[(&str, usize, f64)], sides: usize) -> Self {
+        let (mut mesh, mut rows) = (Mesh::default(), Vec::new());
+        for &(name, rings, thick) in layers {
+            let layer = Self::new(rings, sides);
+            let start = mesh.positions.len() as u32;
+            let own = layer.rig.mesh();
+            mesh.positions.extend(own.positions.iter().map(|p| DVec3::new(p.x, p.y * thick, p.z * thick)));
+            mesh.triangles.extend(own.triangles.iter().map(|corners| corners.map(|corner| corner + start)));
+            let vertices = own.positions.len() as u32;
+            mesh.objects.push(MeshObject { name: name.into(), vertices, visible: true });
+            rows.extend(layer.weights().rows().map(<[_]>::to_vec));
+        }
+        let weights = Influences::from_rows(rows).expect("weights are finite");
+        let skeleton = Self::new(2, sides).rig.skeleton().clone();
         Self { rig: Rig::new(mesh, skeleton, Some(weights)).expect("its parts belong together").named("arm") }
     }
 

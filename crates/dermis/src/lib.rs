@@ -59,7 +59,7 @@ mod parts;
 pub use dermis_deform::Runner;
 pub use dermis_fit::method::{self, Method};
 pub use dermis_measure::ErrorStats;
-pub use dermis_rig::{BoneIndex, BoneTransforms, Influences, LocalSculpt, Mesh, Skeleton, glam};
+pub use dermis_rig::{BoneIndex, BoneTransforms, Influences, LocalSculpt, Mesh, MeshObject, Skeleton, glam};
 pub use error::Error;
 pub use examples::Examples;
 pub use fitted::{Fitted, fit, fit_with};

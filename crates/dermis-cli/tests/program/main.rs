@@ -18,6 +18,7 @@ mod invert;
 mod invert_program;
 mod little_memory;
 mod markers;
+mod objects;
 mod outputs;
 mod pages;
 mod pass;

@@ -6,6 +6,7 @@ use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::number::decimal;
 use dermis_rig::{BoneTransforms, Example, Rig};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 /// The remedy for vertices in another order.
@@ -28,6 +29,7 @@ pub(crate) fn own_skin(rig: &Rig, pose: &BoneTransforms) -> Option<Vec<DVec3>> {
 /// Compares unit, axes and vertex order of examples of one file with the skins that are expected in their poses. Of many, a few
 /// evenly spread ones are looked at.
 ///
+/// - `covers`: the vertices that are looked at
 /// - `expected`: the skin in a pose; nothing is compared where it is not known
 /// - `is_ordered`: the order of the vertices is known, by proof or by the user's word, and not looked at
 ///
@@ -36,6 +38,7 @@ pub(crate) fn own_skin(rig: &Rig, pose: &BoneTransforms) -> Option<Vec<DVec3>> {
 pub(crate) fn check_skins(
     rig: &Rig,
     examples: &[Example],
+    covers: &Range<usize>,
     expected: &dyn Fn(&BoneTransforms) -> Option<Vec<DVec3>>,
     is_ordered: bool,
     path: &Path,
@@ -44,7 +47,7 @@ pub(crate) fn check_skins(
     let expected: Option<Vec<Vec<DVec3>>> = examples.iter().map(|example| expected(&example.transforms)).collect();
     let Some(expected) = expected else { return Ok(()) };
     let skins: Vec<Skin<'_>> =
-        examples.into_iter().zip(&expected).map(|(example, expected)| Skin { example, expected }).collect();
+        examples.into_iter().zip(&expected).map(|(example, expected)| Skin { example, expected, covers }).collect();
     check_size(&skins, path)?;
     check_axes(&skins, path)?;
     if is_ordered {
@@ -59,6 +62,7 @@ pub(crate) fn check_skins(
 struct Skin<'a> {
     example: &'a Example,
     expected: &'a [DVec3],
+    covers: &'a Range<usize>,
 }
 
 impl Skin<'_> {
@@ -67,8 +71,14 @@ impl Skin<'_> {
         (self.example.positions[v as usize], self.expected[v as usize])
     }
 
+    /// Where the vertices are, and where they are expected.
+    fn places(&self) -> (&[DVec3], &[DVec3]) {
+        (&self.example.positions[self.covers.clone()], &self.expected[self.covers.clone()])
+    }
+
     fn pairs(&self) -> impl Iterator<Item = (DVec3, DVec3)> + '_ {
-        self.example.positions.iter().copied().zip(self.expected.iter().copied())
+        let (own, expected) = self.places();
+        own.iter().copied().zip(expected.iter().copied())
     }
 }
 
@@ -78,8 +88,8 @@ fn check_size(skins: &[Skin<'_>], path: &Path) -> Result<(), FileError> {
         let middle = points.iter().sum::<DVec3>() / points.len().max(1) as f64;
         points.iter().map(|p| p.distance_squared(middle)).sum::<f64>()
     };
-    let size: f64 = skins.iter().map(|skin| spread(&skin.example.positions)).sum();
-    let expected: f64 = skins.iter().map(|skin| spread(skin.expected)).sum();
+    let size: f64 = skins.iter().map(|skin| spread(skin.places().0)).sum();
+    let expected: f64 = skins.iter().map(|skin| spread(skin.places().1)).sum();
     // Between a character that swells in its motion and one in inches that was taken for one in centimetres (2.54).
     let ratio = (size / expected).sqrt();
     if !(0.45..=2.2).contains(&ratio) && expected > 0.0 {
@@ -93,7 +103,7 @@ fn check_size(skins: &[Skin<'_>], path: &Path) -> Result<(), FileError> {
 /// Skins in other axes than assumed: turned by right angles, or mirrored.
 fn check_axes(skins: &[Skin<'_>], path: &Path) -> Result<(), FileError> {
     // A flat skin has no handedness: a mirror image is a turn of it.
-    let flat = skins.iter().all(|skin| is_flat(skin.expected));
+    let flat = skins.iter().all(|skin| is_flat(skin.places().1));
     // Σ |P x − y|² = Σ |x|² + |y|² − 2 tr(P Σ x yᵀ) for a turn or mirror image P.
     let (mut moments, mut squares, mut plain) = (DMat3::ZERO, 0.0, 0.0);
     for (x, y) in skins.iter().flat_map(Skin::pairs) {

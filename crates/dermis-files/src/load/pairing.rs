@@ -35,7 +35,14 @@ pub(super) fn with_motion(
             Some(made)
         });
         let examples: Vec<Example> = examples.collect();
-        check_skins(rig, &examples, &|pose| own_skin(rig, pose), options.trust_order, path)?;
+        check_skins(
+            rig,
+            &examples,
+            &(0..rig.mesh().positions.len()),
+            &|pose| own_skin(rig, pose),
+            options.trust_order,
+            path,
+        )?;
         Ok(examples)
     };
     if skins.len() == motion.motion.frames.len() {

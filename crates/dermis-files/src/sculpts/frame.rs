@@ -75,7 +75,8 @@ impl Moments<'_> {
     fn distances(&self, shape: &Shape, frame: &Frame) -> Vec<f64> {
         let pose = self.rig.skeleton().bone_transforms(&frame.pose);
         let Some(skin) = (self.shown.skin)(&pose) else { return Vec::new() };
-        skin.iter().zip(&shape.positions).map(|(a, b)| a.distance(*b)).collect()
+        let covers = shape.covers();
+        skin[covers.clone()].iter().zip(&shape.positions[covers]).map(|(a, b)| a.distance(*b)).collect()
     }
 
     /// Distance up to which a vertex agrees with what was shown.

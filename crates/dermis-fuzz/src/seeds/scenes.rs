@@ -24,6 +24,13 @@ fn arm() -> Arm {
     Arm::new(3, 4)
 }
 
+/// The arm and a sleeve, which is hidden.
+fn dressed() -> Arm {
+    let mut arm = Arm::layered(&[("arm", 3, 1.0), ("sleeve", 2, 1.25)], 4);
+    dermis_testkit::change_rig(&mut arm.rig, |mesh, _, _| mesh.objects[1].visible = false);
+    arm
+}
+
 /// The arm's mesh as a file draws it: a seam along one side, two parts, texture coordinates and normals.
 fn drawn(mesh: &Mesh) -> Mesh {
     let vertices = mesh.positions.len() as u32;
@@ -78,6 +85,7 @@ pub fn glbs() -> Vec<Vec<u8>> {
     let both = GlbClip { name: "both".into(), times, poses, morph_weights, curves: vec![] };
     let all = [both, moves.clone()];
     let (mesh, skeleton) = (Some(&mesh), Some(arm.rig.skeleton()));
+    let dressed = dressed();
     let scene = GlbScene { name: "arm", ..GlbScene::default() };
     let mut files: Vec<Vec<u8>> = [
         GlbScene { mesh, skeleton, weights: arm.rig.weights(), morphs: &morphs, clips: &all, ..scene },
@@ -86,6 +94,7 @@ pub fn glbs() -> Vec<Vec<u8>> {
         GlbScene { skeleton, clips: &all[1..], ..scene },
         GlbScene { skeleton, clips: &[shears, moves], ..scene },
         GlbScene { mesh: Some(arm.rig.mesh()), ..scene },
+        GlbScene { mesh: Some(dressed.rig.mesh()), skeleton, weights: dressed.rig.weights(), ..scene },
     ]
     .iter()
     .map(|scene| to_bytes(|out| write_glb(scene, out)).expect(WRITTEN))
@@ -217,7 +226,8 @@ pub fn bundles() -> Vec<Vec<u8>> {
     let without_skins = |record: Record| Record { positions: None, ..record };
     let motion = Contents { records: motion.records.into_iter().map(without_skins).collect(), ..motion };
     let shapes = Contents { skeleton: None, weights: None, influence_maps: None, records: vec![], ..all() };
-    let kinds = [all(), Contents { records: vec![], ..all() }, motion, shapes];
+    let dressed = Contents { mesh: Some(dressed().rig.mesh().clone()), ..Contents::default() };
+    let kinds = [all(), Contents { records: vec![], ..all() }, motion, shapes, dressed];
     let mut files = Vec::new();
     for float in [StoredFloat::Single, StoredFloat::Double] {
         files.extend(kinds.iter().map(|kind| to_bytes(|out| npz::write(kind, float, out)).expect(WRITTEN)));

@@ -1,7 +1,7 @@
 //! Alembic, in its Ogawa container: polygon meshes over time, in the world.
 //!
-//! [`read`] takes every polygon mesh (and the cage of every subdivision surface) below its transforms and joins them in file
-//! order. One without samples, as programs write what they hide, is left out and named. A frame is a moment at which any of them was sampled. Alembic has Y up by convention and states no unit, so
+//! [`read`] takes every polygon mesh (and the cage of every subdivision surface) below its transforms, in file order: they are the
+//! objects of one mesh, called as in the file. One without samples, as programs write what they hide, is left out and named. A frame is a moment at which any of them was sampled. Alembic has Y up by convention and states no unit, so
 //! the caller gives the space.
 //!
 //! The reader of the container is written by hand. The Rust crate for Ogawa archives panics on animated arrays and indexes by
@@ -16,10 +16,10 @@ mod scene;
 
 use crate::polygons::Split;
 use crate::surface::{self, LeftOut};
-use crate::{Contents, Flaw, Format, ReadError, Record, Space};
+use crate::{Contents, Flaw, Format, ReadError, Record, Space, Warning};
 use archive::Archive;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Mesh, Polygons};
+use dermis_rig::{MOST_OBJECTS, Mesh, MeshObject, Polygons};
 use ogawa::damaged;
 use scene::{PolyMesh, Scene};
 
@@ -107,16 +107,13 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
     if let Some(first) = contents.records.first().and_then(|r| r.positions.clone()) {
         let split = Split::new(&polygons, &first);
         let triangles = split.over(&polygons.indices);
-        let mesh = Mesh { positions: first, triangles, polygons: Some(polygons), ..Mesh::default() };
+        let objects = objects(&scene, &counts, &mut contents.warnings);
+        let mesh = Mesh { positions: first, triangles, polygons: Some(polygons), objects, ..Mesh::default() };
         mesh.check()?;
         surface::count(&mut contents.warnings, Flaw::DegenerateTriangle, small);
         split.warn(&mut contents.warnings);
         contents.warnings.extend(surface::flaws(&mesh));
         contents.mesh = Some(mesh);
-    }
-    if let [first, _, ..] = &scene.meshes[..] {
-        let (count, first) = (scene.meshes.len(), Some(first.name.clone()));
-        contents.warnings.push(crate::Warning { flaw: Flaw::Joined, count, first });
     }
     contents.frames_per_second = scene
         .meshes
@@ -125,6 +122,20 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
         .filter(|series| series.count > 1)
         .find_map(|series| archive.rate(series.sampling));
     Ok(contents)
+}
+
+/// The meshes that have vertices.
+fn objects(scene: &Scene, counts: &[usize], warnings: &mut Vec<Warning>) -> Vec<MeshObject> {
+    let meshes = scene.meshes.iter().zip(counts).filter(|(_, count)| **count > 0);
+    // A file would need 48 GB for more vertices than 32 bits count.
+    let object = |(mesh, count): (&PolyMesh<'_>, &usize)| (mesh.name.clone(), *count as u32);
+    let named: Vec<(String, u32)> = meshes.map(object).collect();
+    if named.len() > MOST_OBJECTS {
+        let (count, first) = (named.len(), Some(named[0].0.clone()));
+        warnings.push(Warning { flaw: Flaw::Joined, count, first });
+        return Vec::new();
+    }
+    named.into_iter().map(|(name, vertices)| MeshObject { name, vertices, visible: true }).collect()
 }
 
 /// Every moment at which something was sampled, ascending; one moment if nothing was sampled twice.

@@ -10,7 +10,7 @@ use crate::surface;
 use dermis_rig::glam::{DAffine3, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::skeleton::invert;
-use dermis_rig::{BoneIndex, Influences, Mesh, Polygons};
+use dermis_rig::{BoneIndex, Influences, MOST_OBJECTS, Mesh, MeshObject, Polygons};
 use std::collections::{BTreeSet, HashMap};
 use ufbx::{SceneRoot, SkinningMethod, SubdivisionDisplayMode};
 
@@ -78,7 +78,6 @@ fn mesh_name(mesh: &ufbx::Mesh) -> String {
 /// A block that is kept, with its way into the rest space.
 struct Part {
     mesh: usize,
-    name: String,
     start: usize,
     vertices: usize,
     rest: DAffine3,
@@ -130,7 +129,8 @@ impl Joined {
                 }
             };
             let Some((rest, bone)) = way else { continue };
-            if is_hidden(node) {
+            let visible = !is_hidden(node);
+            if !visible {
                 flaws.add(Flaw::Hidden, || format!("\"{name}\""));
             }
             let start = mesh.positions.len();
@@ -182,10 +182,13 @@ impl Joined {
                 let row = bone.map(|bone| (BoneIndex::new(place[bone]), 1.0));
                 rows.extend((0..vertices).map(|_| row.into_iter().collect::<Vec<_>>()));
             }
-            made.parts.push(Part { mesh: block.mesh, name, start, vertices, rest });
+            let name = node.element.name.to_string();
+            mesh.objects.push(MeshObject { name, vertices: vertices as u32, visible });
+            made.parts.push(Part { mesh: block.mesh, start, vertices, rest });
         }
-        if let [first, _, ..] = &made.parts[..] {
-            flaws.warn(Flaw::Joined, made.parts.len(), Some(first.name.clone()));
+        if mesh.objects.len() > MOST_OBJECTS {
+            flaws.warn(Flaw::Joined, mesh.objects.len(), Some(short(&mesh.objects[0].name)));
+            mesh.objects.clear();
         }
         if mesh.positions.is_empty() {
             return Ok(made);

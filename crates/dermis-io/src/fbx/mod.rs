@@ -40,7 +40,7 @@ fn allowance(file: usize) -> usize {
 /// - `name`: what the file is called in [`Contents::name`]; its textures may stand in `STEM.fbm/`
 /// - `resolve`: a file beside this one, by its relative path; called for the images of textures only, a gigabyte at most
 ///
-/// Meshes are joined in the order of the scene, hidden ones too. A mesh without a skin hangs rigidly on the bone above it, if other
+/// Meshes are objects in the order of the scene, hidden ones too. A mesh without a skin hangs rigidly on the bone above it, if other
 /// meshes have one, or is a bone of its own if a take moves it, else it is left out; without any skin all meshes are at rest where
 /// the scene shows them. Vertices of a skin that have no weight hang on the node of their mesh, which is a bone then. Bones are
 /// the nodes a skin names and those the file calls limbs; in a file without any, but with animation and without a mesh, all

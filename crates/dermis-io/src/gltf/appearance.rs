@@ -1,5 +1,6 @@
 //! What a file shows beside shape and motion, as an [`Appearance`].
 
+use super::VISIBILITY;
 use super::document::{Document, Look, load_uri};
 use super::nodes::{Local, Nodes};
 use super::skins::Bones;
@@ -198,6 +199,10 @@ fn around(document: &Document, nodes: &Nodes, bones: &Bones, drawn: &[u32], made
             }
             continue;
         }
+        // Whether several meshes are shown is said of each of them.
+        if above[at] && drawn.len() > 1 {
+            object = shown_aside(object);
+        }
         if above[at] && object.is_empty() {
             continue;
         }
@@ -245,9 +250,20 @@ fn around(document: &Document, nodes: &Nodes, bones: &Bones, drawn: &[u32], made
             made.mesh.insert("extras".into(), extras);
         }
     } else {
-        let extras = drawn.iter().filter(|&&at| !own(at as usize).is_empty());
-        flaws.many(Flaw::Joined, extras.count(), || "extras of meshes that were joined were left out".into());
+        let extras = drawn.iter().filter(|&&at| !shown_aside(own(at as usize)).is_empty());
+        flaws.many(Flaw::Unsupported, extras.count(), || "extras of one of several meshes".into());
     }
+}
+
+/// What a node carries, but for whether it is shown.
+fn shown_aside(mut object: Object) -> Object {
+    if let Some(Value::Object(extensions)) = object.get_mut("extensions") {
+        extensions.remove(VISIBILITY);
+        if extensions.is_empty() {
+            object.remove("extensions");
+        }
+    }
+    object
 }
 
 /// Writes a local transform as a node has it.

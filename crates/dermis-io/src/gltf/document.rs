@@ -1,5 +1,6 @@
 //! A glTF document: its JSON, and the buffers it refers to. Nothing in it has been checked against anything else yet.
 
+use super::VISIBILITY;
 use super::accessor::Table;
 use crate::contents::{Flaw, Format, ReadError, Resolve, Warning};
 use serde::Deserialize;
@@ -112,7 +113,8 @@ impl Buffer {
 /// Extensions that a reader of shapes and motions may ignore although a file requires them, and those it supports.
 fn is_harmless(extension: &str) -> bool {
     let appearance = ["KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_", "KHR_lights_"];
-    extension == "KHR_mesh_quantization" || appearance.iter().any(|start| extension.starts_with(start))
+    [VISIBILITY, "KHR_mesh_quantization"].contains(&extension)
+        || appearance.iter().any(|start| extension.starts_with(start))
 }
 
 /// JSON and binary chunk of a .glb, or the JSON of a .gltf.

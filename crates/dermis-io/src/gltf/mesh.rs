@@ -180,6 +180,13 @@ impl Drawn {
                 .collect(),
             _ => corners.windows(2).skip(1).map(|c| [c[0], c[1], corners[0]]).collect(),
         };
+        // How a writer says that a mesh has vertices alone.
+        if let [[a, b, c]] = triangles[..]
+            && a == b
+            && b == c
+        {
+            return Ok(());
+        }
         triangles.iter_mut().flatten().for_each(|corner| *corner += start);
         let material = primitive.material.map(|at| (at, document.root.materials.get(at as usize)));
         let (mut part_name, mut color) = (name.to_owned(), Vec4::ONE);

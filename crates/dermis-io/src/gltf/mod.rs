@@ -10,6 +10,10 @@
 //! A drawn mesh has more vertices than the mesh where it is split at seams. The attribute `_VERTEX` of our files says which vertex
 //! each drawn one hangs on, so that counts and order survive a round trip. Other files are welded along their seams.
 //!
+//! A file with several meshes is one mesh of several [objects](dermis_rig::MeshObject), each a node of its own again when it is written, with its
+//! name and whether it is shown (`KHR_node_visibility`). Morph targets that objects move together are one; each object has those
+//! that move it. An object without triangles is written as one triangle without area.
+//!
 //! The reader is written by hand: it reads the JSON into a few structures of its own. The crate `gltf` trusts indices that a
 //! file may break, and reads buffers before it checks their sizes.
 //!
@@ -19,10 +23,14 @@
 /// The attribute of our own files that says which vertex of the mesh each drawn one hangs on.
 const VERTEX: &str = "_VERTEX";
 
+/// The extension of a node that says whether it is shown, and what hangs on it.
+const VISIBILITY: &str = "KHR_node_visibility";
+
 mod accessor;
 pub mod affine_nodes;
 mod appearance;
 mod clip;
+mod controls;
 mod curves;
 mod document;
 mod facets;

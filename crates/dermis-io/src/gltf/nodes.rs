@@ -1,5 +1,6 @@
 //! The node tree: parents, an order that puts them first, and transforms at the file's default pose.
 
+use super::VISIBILITY;
 use super::document::{Document, Node, damaged};
 use crate::contents::ReadError;
 use dermis_rig::glam::{DAffine3, DMat4, DQuat, DVec3};
@@ -134,6 +135,19 @@ impl Nodes {
             }
         }
         Ok(shown)
+    }
+
+    /// Whether the file shows each node where the scene holds it: neither it nor a node above it is hidden by the extension
+    /// [`VISIBILITY`].
+    pub fn visible(&self, document: &Document) -> Vec<bool> {
+        let mut visible = vec![true; self.parents.len()];
+        for &at in &self.order {
+            let (at, own) = (at as usize, document.root.nodes[at as usize].extensions.as_deref());
+            let hidden =
+                own.and_then(|own| own.get(VISIBILITY)?.get("visible")).is_some_and(|visible| visible == false);
+            visible[at] = !hidden && self.parents[at].is_none_or(|parent| visible[parent as usize]);
+        }
+        visible
     }
 
     /// For every node the nearest node above it, itself included, for which `is` holds.

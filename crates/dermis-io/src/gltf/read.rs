@@ -1,8 +1,10 @@
 //! A glTF file as [`Contents`].
 
+use super::VISIBILITY;
 use super::accessor::Table;
 use super::appearance;
 use super::clip;
+use super::controls::{Controls, target_names};
 use super::document::{Document, damaged};
 use super::mesh::{Block, Drawn};
 use super::nodes::Nodes;
@@ -14,8 +16,9 @@ use crate::flaws::{Flaws, make_names_unique, make_unique, short};
 use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec4};
 use dermis_rig::rotation::cofactor;
 use dermis_rig::skeleton::invert;
-use dermis_rig::{BoneIndex, Influences, Mesh, RenderMesh, Skeleton, WorldPose};
+use dermis_rig::{BoneIndex, Influences, MOST_OBJECTS, Mesh, MeshObject, RenderMesh, Skeleton, WorldPose};
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Reads a .glb or .gltf file.
@@ -30,6 +33,7 @@ use std::sync::Arc;
 /// split at seams are welded; [`Mesh::render`] keeps what was drawn, and a file without seams keeps its vertex order. A
 /// mesh without a skin hangs rigidly on the joint above it; without one it is left out, unless the file has no skin at
 /// all: then it is a bare mesh at rest in the world. A file without skin and mesh is a motion: its nodes are the bones.
+/// The mesh of every node is an object of [`Mesh::objects`], called as the node, else as its mesh.
 ///
 /// Materials, textures, images, cameras, lights, further nodes and extras are carried in the mesh's
 /// [`Appearance`](dermis_rig::Appearance). An image that cannot be read is left out and counted, and so is a reference that
@@ -82,9 +86,9 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
         if made.first.len() < hung.vertices {
             flaws.warn(Flaw::Welded, hung.vertices - made.first.len(), None);
         }
-        contents.joined = hung.mesh_names(&document);
         sources = hung.morphs(&document, &made, &mut contents.morphs, &mut flaws)?;
-        let mut mesh = hung.mesh(&drawn, &made)?;
+        let objects = hung.objects(&document, &nodes, &made, &mut flaws);
+        let mut mesh = hung.mesh(&drawn, &made, objects)?;
         if let Some(render) = &mut mesh.render {
             let look = std::mem::take(&mut look);
             let look = appearance::read(&document, look, &nodes, &bones, &hung.nodes(), resolve, &mut flaws);
@@ -129,7 +133,8 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
         }
     }
     let carried = carried.unwrap_or_default();
-    let used = document.root.extensions_used.iter().filter(|e| *e != "KHR_mesh_quantization" && !carried.contains(e));
+    let is_read = |e: &String| [VISIBILITY, "KHR_mesh_quantization"].contains(&e.as_str());
+    let used = document.root.extensions_used.iter().filter(|e| !is_read(e) && !carried.contains(e));
     contents.unread.extend(used.map(|e| short(e)));
     contents.unread.append(&mut flaws.unread);
     contents.warnings = std::mem::take(&mut document.warnings);
@@ -288,14 +293,33 @@ impl<'a> Hung<'a> {
         Ok(Influences::from_rows(rows)?)
     }
 
-    /// Names of the meshes, if there are several.
-    fn mesh_names(&self, document: &Document) -> Vec<String> {
-        let mut nodes: Vec<u32> = self.blocks.iter().map(|hung| hung.block.node).collect();
-        nodes.dedup();
-        match nodes.len() {
-            0 | 1 => vec![],
-            _ => nodes.into_iter().map(|node| skins::name(document, node)).collect(),
+    /// The meshes, each a run of vertices. None where the file lists the vertices of several by turns.
+    fn objects(&self, document: &Document, nodes: &Nodes, made: &Weld, flaws: &mut Flaws) -> Vec<MeshObject> {
+        let mut runs: Vec<(u32, u32)> = Vec::new();
+        for &first in &made.first {
+            let node = self.of(first).0.block.node;
+            match runs.last_mut().filter(|(last, _)| *last == node) {
+                Some((_, count)) => *count += 1,
+                None => runs.push((node, 1)),
+            }
         }
+        let meshes = self.nodes().len();
+        if runs.len() > meshes || meshes > MOST_OBJECTS {
+            flaws.many(Flaw::Joined, meshes, || skins::name(document, runs[0].0));
+            return Vec::new();
+        }
+        let visible = nodes.visible(document);
+        let object = |(node, vertices): (u32, u32)| {
+            let (own, at) = (&document.root.nodes[node as usize], node as usize);
+            let mesh = || document.root.meshes.get(own.mesh? as usize)?.name.as_deref().map(short);
+            let name = own.name.clone().or_else(mesh).unwrap_or_default();
+            MeshObject { name, vertices, visible: visible[at] }
+        };
+        let objects: Vec<MeshObject> = runs.into_iter().map(object).collect();
+        for object in objects.iter().filter(|object| !object.visible) {
+            flaws.add(Flaw::Hidden, || format!("\"{:.200}\"", object.name));
+        }
+        objects
     }
 
     fn weld(&self, drawn: &Drawn, influences: Option<&Influences>) -> Weld {
@@ -355,7 +379,7 @@ impl<'a> Hung<'a> {
         Some(Weld { source, first })
     }
 
-    fn mesh(&self, drawn: &Drawn, made: &Weld) -> Result<Mesh, ReadError> {
+    fn mesh(&self, drawn: &Drawn, made: &Weld, objects: Vec<MeshObject>) -> Result<Mesh, ReadError> {
         let (triangles, parts) = self.triangles(drawn);
         let uv = |table: Option<&Table>, row: usize| match table.map(|table| table.row(row)) {
             Some([u, v]) => DVec2::new(*u, *v),
@@ -395,6 +419,7 @@ impl<'a> Hung<'a> {
             triangles: welded,
             polygons: None,
             colors,
+            objects,
             render: Some(RenderMesh {
                 source: made.source.clone(),
                 triangles,
@@ -411,7 +436,8 @@ impl<'a> Hung<'a> {
         Ok(mesh)
     }
 
-    /// Fills in the morph targets; the result names for each the node whose weight drives it, and its number there.
+    /// Fills in the morph targets; the result names for each the node whose weight drives it, and its number there. Targets that
+    /// several nodes move together are one, of the first of these nodes.
     fn morphs(
         &self,
         document: &Document,
@@ -434,12 +460,21 @@ impl<'a> Hung<'a> {
                 None => counts.push((node, targets)),
             }
         }
-        let mut sources = Vec::new();
+        let controls = Controls::read(document);
+        let (mut sources, mut known) = (Vec::new(), HashMap::new());
+        let mut places: HashMap<u32, usize> = HashMap::new(); // the first morph target of each node
         for (node, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
-            document.charge(made.first.len() as u64, 3 * count as u64, "morph targets")?;
-            let mesh = document.root.nodes[node as usize].mesh.and_then(|mesh| document.root.meshes.get(mesh as usize));
-            let names = mesh.and_then(|mesh| mesh.extras.get("targetNames")).and_then(serde_json::Value::as_array);
             let from = morphs.len();
+            if let Some(control) = controls.of(node, count)? {
+                let first = *known.entry(control).or_insert(from);
+                if first < from {
+                    places.insert(node, first);
+                    continue;
+                }
+            }
+            places.insert(node, from);
+            document.charge(made.first.len() as u64, 3 * count as u64, "morph targets")?;
+            let names = target_names(document, node);
             for target in 0..count {
                 let name = names.and_then(|names| names.get(target)).and_then(serde_json::Value::as_str);
                 let mut name = name.map_or_else(|| format!("target {target}"), short);
@@ -449,15 +484,13 @@ impl<'a> Hung<'a> {
                 morphs.push(MorphTarget { name, deltas: vec![DVec3::ZERO; made.first.len()] });
                 sources.push((node, target));
             }
-            for (vertex, &first) in made.first.iter().enumerate() {
-                let (hung, row) = self.of(first);
-                if hung.block.node != node {
-                    continue;
-                }
-                for (target, table) in hung.block.targets.iter().enumerate() {
-                    if let Some([x, y, z]) = table.as_ref().map(|table| table.row(row)) {
-                        morphs[from + target].deltas[vertex] = hung.rest.matrix3 * DVec3::new(*x, *y, *z);
-                    }
+        }
+        for (vertex, &first) in made.first.iter().enumerate() {
+            let (hung, row) = self.of(first);
+            let Some(from) = places.get(&hung.block.node) else { continue };
+            for (target, table) in hung.block.targets.iter().enumerate() {
+                if let Some([x, y, z]) = table.as_ref().map(|table| table.row(row)) {
+                    morphs[from + target].deltas[vertex] = hung.rest.matrix3 * DVec3::new(*x, *y, *z);
                 }
             }
         }

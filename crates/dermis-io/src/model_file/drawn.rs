@@ -1,4 +1,4 @@
-//! The drawn mesh of a rig in a model file: seams, texture coordinates, normals, colours, materials and images.
+//! The objects and the drawn mesh of a rig in a model file: seams, texture coordinates, normals, colours, materials and images.
 
 use super::{Reader, Stored, Tensors, damaged};
 use crate::appearance::Description;
@@ -6,7 +6,7 @@ use crate::contents::ReadError;
 use crate::flaws::Flaws;
 use dermis_rig::glam::{DVec2, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
-use dermis_rig::{Appearance, Image, Mesh, RenderMesh};
+use dermis_rig::{Appearance, Image, Mesh, MeshObject, RenderMesh};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -19,6 +19,25 @@ pub(super) struct StoredPart {
     color: [f32; 4],
     #[serde(default, skip_serializing_if = "Option::is_none")]
     material: Option<u32>,
+}
+
+/// One of several meshes, as the header has it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredObject {
+    name: String,
+    vertices: u32,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    hidden: bool,
+}
+
+/// The objects of the mesh, if it is several.
+pub(super) fn objects(mesh: &Mesh) -> Vec<StoredObject> {
+    let stored = |object: &MeshObject| StoredObject {
+        name: object.name.clone(),
+        vertices: object.vertices,
+        hidden: !object.visible,
+    };
+    mesh.objects.iter().filter(|_| mesh.has_several_objects()).map(stored).collect()
 }
 
 /// The description of an appearance, and after a dot and its number an image.
@@ -65,9 +84,11 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, mesh: &'a Mesh) {
     }
 }
 
-/// Reads the drawn mesh, if the file has one, and the colours of the vertices.
+/// Reads the objects of the mesh, the drawn mesh, if the file has one, and the colours of the vertices.
 pub(super) fn read(r: &Reader<'_>, stored: &Stored, mesh: &mut Mesh) -> Result<(), ReadError> {
     let vertices = mesh.positions.len();
+    let object = |o: &StoredObject| MeshObject { name: o.name.clone(), vertices: o.vertices, visible: !o.hidden };
+    mesh.objects = stored.objects.iter().map(object).collect();
     if r.has("colors") {
         mesh.colors = Some(colors(r, "colors", vertices)?);
     }

@@ -47,7 +47,7 @@ use std::io::{Cursor, Read, Seek, Write};
 /// mush; features of enveloping seen from a point.
 /// 9: windows of shapes; joints of whose rotation a part is read. 10: joint models that remember sculpts. 11: corrections one after
 /// another. 12: a base of corrective smoothing.
-/// Programs that know nothing of materials pass over the arrays and header fields that carry them.
+/// Programs that know nothing of materials, or of objects, pass over the arrays and header fields that carry them.
 pub const VERSION: u32 = 12;
 
 /// What a model file holds: a deformer with its rig, and where both come from.
@@ -157,6 +157,9 @@ struct Stored {
     training_length: Option<f64>,
     #[serde(default)]
     parts: Vec<drawn::StoredPart>,
+    /// The objects of the mesh, if it is several; absent in files of earlier programs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    objects: Vec<drawn::StoredObject>,
     /// Whether drawn vertices come from corners of polygons.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     by_corner: bool,
@@ -341,6 +344,7 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
         corrections,
         training_length: model.training().map(|t| t.length),
         parts: drawn::parts(rig.mesh()),
+        objects: drawn::objects(rig.mesh()),
         by_corner: rig.mesh().render.as_ref().is_some_and(|render| render.by_corner),
     };
     let json = serde_json::to_string(&stored).map_err(|e| cannot(e.to_string()))?;

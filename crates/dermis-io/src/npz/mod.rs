@@ -5,6 +5,8 @@
 //! | `rest_vertices` | (V, 3) | rest mesh |
 //! | `faces` | (F, 3) integers | its triangles; or (F, 4), quads, of which one that names −1 or its third corner last is a triangle |
 //! | `face_counts`, `face_indices` | integers | its polygons; `faces` is how they are split |
+//! | `object_names`, `object_counts` | (O) text, integers | its objects, such as a body and its clothes: the vertices of one after those of the other |
+//! | `object_visible` | (O) numbers or truth values | 0 for an object that is hidden |
 //! | `bone_names`, `bone_parents` | (B) text, integers | −1 for a root, also as an unsigned number has it: 255, 65535, … |
 //! | `bind_matrices` | (B, 4, 4) | joint to world at rest |
 //! | `pose_matrices` | (P, B, 4, 4) | joint to world, posed |

@@ -7,7 +7,7 @@ use crate::polygons::Split;
 use crate::surface;
 use crate::{Contents, Flaw, Format, ReadError, Space, Warning};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, Influences, Mesh, Polygons, Skeleton};
+use dermis_rig::{BoneIndex, Influences, Mesh, MeshObject, Polygons, Skeleton};
 use std::io::{Read, Seek};
 
 impl<R: Read + Seek> Bundle<R> {
@@ -51,9 +51,32 @@ impl<R: Read + Seek> Bundle<R> {
         let mut mesh = Mesh { positions: positions.collect(), ..Mesh::default() };
         drop(rest);
         self.faces(&mut mesh, warnings)?;
+        mesh.objects = self.objects()?;
         mesh.check()?;
         warnings.extend(surface::flaws(&mesh));
         Ok(Some(mesh))
+    }
+
+    /// Takes the objects of a mesh; whether they cover it, its check says.
+    fn objects(&mut self) -> Result<Vec<MeshObject>, ReadError> {
+        let counts = self.integers("object_counts", [None])?;
+        let objects = counts.as_ref().map(|(_, [objects])| *objects);
+        let (names, visible) = (self.texts("object_names", objects)?, self.numbers("object_visible", [objects])?);
+        let Some((counts, [objects])) = counts else {
+            return match names.is_some() || visible.is_some() {
+                true => Err(damaged("there are names or visibilities of objects, but no \"object_counts\"".into())),
+                false => Ok(Vec::new()),
+            };
+        };
+        let mut names = names.ok_or_else(|| damaged("there is \"object_counts\", but no \"object_names\"".into()))?;
+        let object = |(at, name): (usize, &mut String)| {
+            let count = counts.integer([at]).unwrap_or(i64::MAX);
+            let vertices = u32::try_from(count)
+                .map_err(|_| damaged(format!("array \"object_counts\": object {at} has {count} vertices")))?;
+            let visible = visible.as_ref().is_none_or(|(visible, _)| visible.number([at]) != 0.0);
+            Ok(MeshObject { name: std::mem::take(name), vertices, visible })
+        };
+        (0..objects).zip(&mut names).map(object).collect()
     }
 
     /// Takes the polygons and triangles of a mesh.

@@ -5,7 +5,7 @@ use crate::npy;
 use crate::{Contents, Fill, Format, Record, Space, UpAxis, WriteError};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::row;
-use dermis_rig::{Skeleton, WorldPose};
+use dermis_rig::{MeshObject, Skeleton, WorldPose};
 use std::collections::BTreeSet;
 use std::io::{Cursor, Seek, Write};
 use std::sync::Arc;
@@ -101,6 +101,15 @@ fn bundle<W: Write + Seek>(
         if let Some(polygons) = &mesh.polygons {
             bundle.integers("face_counts", &[polygons.counts.len()], &polygons.counts)?;
             bundle.integers("face_indices", &[polygons.indices.len()], &polygons.indices)?;
+        }
+        if mesh.has_several_objects() {
+            let objects = &mesh.objects;
+            bundle.texts("object_names", &objects.iter().map(|object| object.name.clone()).collect::<Vec<_>>())?;
+            let numbers = |of: fn(&MeshObject) -> u32| objects.iter().map(of).collect::<Vec<u32>>();
+            bundle.integers("object_counts", &[objects.len()], &numbers(|object| object.vertices))?;
+            if objects.iter().any(|object| !object.visible) {
+                bundle.integers("object_visible", &[objects.len()], &numbers(|object| object.visible.into()))?;
+            }
         }
     }
     let bones = contents.skeleton.as_ref().map(Skeleton::len);

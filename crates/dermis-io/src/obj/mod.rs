@@ -1,12 +1,13 @@
 //! Wavefront OBJ: one mesh, or a sequence of files with a shape each.
 //!
 //! The `v` lines are the vertices, in their order and all of them, because examples are matched by order. The reader takes
-//! `v` (with colours, if there are any), `vt`, `f` and `usemtl`. It passes over normals, groups and smoothing, and counts
-//! curves, lines and points. OBJ states neither axes nor unit, so the caller does.
+//! `v` (with colours, if there are any), `vt`, `f`, `usemtl`, and `o`, or else `g`, as far as these keep vertices apart. It passes over
+//! normals and smoothing, and counts curves, lines and points. OBJ states neither axes nor unit, so the caller does.
 //!
 //! The reader is written by hand. Crates that read OBJ files merge or reorder vertices for drawing, which would break the
 //! match of examples with the rig.
 
+mod objects;
 mod read;
 mod sequence;
 mod write;

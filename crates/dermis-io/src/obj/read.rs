@@ -1,8 +1,9 @@
 //! Reading one OBJ file: its lines, and the mesh that they make.
 
+use super::objects::{Inseparable, Sections};
 use crate::polygons::Split;
 use crate::surface;
-use crate::{Contents, Flaw, Format, ReadError, Space};
+use crate::{Contents, Flaw, Format, ReadError, Space, Warning};
 use dermis_rig::glam::{DVec2, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::{Mesh, Polygons, RenderMesh};
@@ -35,6 +36,7 @@ pub(super) struct ObjFile {
     corner_uvs: Vec<Option<u32>>,
     /// Materials: name and first polygon.
     materials: Vec<(String, usize)>,
+    sections: Sections,
     /// The largest index named, and on which line: vertices, texture coordinates. Lines may name what comes later.
     largest: [(u64, usize); 2],
     unsupported: Vec<String>,
@@ -103,7 +105,15 @@ impl ObjFile {
                 self.materials.push((name, self.counts.len()));
                 Ok(())
             }
-            b"vn" | b"o" | b"g" | b"s" | b"mtllib" | b"mg" => Ok(()),
+            b"o" => {
+                self.sections.object(&line[1..], number, self.positions.len(), self.counts.len());
+                Ok(())
+            }
+            b"g" => {
+                self.sections.group(&line[1..], number, self.positions.len(), self.counts.len());
+                Ok(())
+            }
+            b"vn" | b"s" | b"mtllib" | b"mg" => Ok(()),
             other => {
                 let word: String = String::from_utf8_lossy(other).chars().take(20).collect();
                 self.unsupported.push(format!("line {number}, \"{word}\""));
@@ -161,7 +171,7 @@ impl ObjFile {
         Ok(())
     }
 
-    pub(super) fn mesh(mut self, space: &Space, warnings: &mut Vec<crate::Warning>) -> Result<Mesh, ReadError> {
+    pub(super) fn mesh(mut self, space: &Space, warnings: &mut Vec<Warning>) -> Result<Mesh, ReadError> {
         let to_ours = space.to_ours();
         let positions: Vec<DVec3> = self.positions.iter().map(|p| to_ours.transform_point3(*p)).collect();
         let polygons =
@@ -171,14 +181,24 @@ impl ObjFile {
         if !self.colors.is_empty() {
             self.colors.resize(self.positions.len(), Vec4::ONE);
         }
+        let not_utf8 = self.sections.not_utf8;
+        let objects = self.sections.objects(positions.len(), &polygons);
         let mesh = Mesh {
             positions,
             triangles: split.over(&polygons.indices),
             polygons: Some(polygons),
             colors: (!self.colors.is_empty()).then_some(self.colors),
+            objects: objects.as_ref().cloned().unwrap_or_default(),
             render,
         };
         mesh.check()?;
+        if let Err(Inseparable(count)) = objects {
+            warnings.push(Warning { flaw: Flaw::Joined, count, first: None });
+        }
+        if let (count @ 1.., line) = not_utf8 {
+            let first = Some(format!("the name on line {line}, which is not UTF-8"));
+            warnings.push(Warning { flaw: Flaw::Repaired, count, first });
+        }
         surface::count(warnings, Flaw::Unsupported, self.unsupported);
         surface::count(warnings, Flaw::DegenerateTriangle, self.small_faces);
         split.warn(warnings);

@@ -72,6 +72,7 @@ fn rig() -> Rig {
         triangles,
         polygons: Some(Polygons { counts: vec![4; 8], indices: quads }),
         colors: None,
+        objects: vec![],
         render: Some(render),
     };
     let parents = vec![None, Some(bone(0)), Some(bone(1))];

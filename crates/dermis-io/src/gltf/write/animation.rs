@@ -76,13 +76,13 @@ fn is_elsewhere(trs: &Trs, rest: &Trs) -> bool {
 }
 
 impl Tables {
-    /// The animation of clip number `at`, called `name`.
+    /// The animation of clip number `at`, called `name`. `targeted` are the nodes of the meshes that have morph targets.
     pub(super) fn animation(
         &mut self,
         scene: &GlbScene,
         played: &Played,
         (at, name): (usize, &str),
-        mesh_node: Option<usize>,
+        targeted: &[usize],
     ) -> Result<Value, WriteError> {
         let clip = &scene.clips[at];
         let what = format!("clip \"{}\"", clip.name);
@@ -112,21 +112,21 @@ impl Tables {
                 expect(&what, "morph weights in a row", row.len(), scene.morphs.len())?;
             }
             let has_curve = clip.curves.iter().any(|curve| curve.of == CurveOf::MorphWeights);
-            if let Some(node) = mesh_node.filter(|_| !scene.morphs.is_empty() && !has_curve) {
+            if !targeted.is_empty() && !has_curve {
                 let values = clip.morph_weights.iter().flatten().copied();
                 let values = to_floats(values, scene.morphs.len(), &format!("a morph weight of {what}"))?;
                 let rest: Vec<f32> = scene.rest_weights()?.iter().map(|w| *w as f32).collect();
-                keys.add(self, node, "weights", &values, &rest, scene.morphs.len(), Extent::Shortest);
+                keys.add(self, targeted, "weights", &values, &rest, scene.morphs.len(), Extent::Shortest);
             }
         }
         for bone in curved {
             self.curved_bone(&mut keys, played, bone, clip)?;
         }
         for curve in clip.curves.iter().filter(|curve| curve.of == CurveOf::MorphWeights) {
-            keys.curve(self, mesh_node.unwrap_or(0), "weights", curve, &scene.rest_weights()?, &clip.name)?;
+            keys.curve(self, targeted, "weights", curve, &scene.rest_weights()?, &clip.name)?;
         }
         if !keys.is_whole {
-            self.still(&mut keys, scene, clip, played, frames.first().unwrap_or(&played.rest), mesh_node)?;
+            self.still(&mut keys, scene, clip, played, frames.first().unwrap_or(&played.rest), targeted)?;
         }
         if keys.channels.is_empty() {
             return Err(WriteError::Count { what, things: "things to move", found: 0, expected: 1 });
@@ -142,7 +142,7 @@ impl Tables {
         clip: &GlbClip,
         played: &Played,
         first: &[Trs],
-        mesh_node: Option<usize>,
+        targeted: &[usize],
     ) -> Result<(), WriteError> {
         let moves = |of: CurveOf| clip.curves.iter().any(|curve| curve.of == of && curve.times.len() > 1);
         let stays = |bone: &BoneIndex| {
@@ -150,17 +150,20 @@ impl Tables {
             may_move && !moves(CurveOf::Translation(*bone))
         };
         let bone = (0..first.len()).map(BoneIndex::new).find(stays);
-        let (node, path, row) = if let Some(bone) = bone {
+        let (nodes, path, row) = if let Some(bone) = bone {
             let node = played.upper[bone.get()].unwrap_or(bone.get());
-            (node, "translation", first[bone.get()].translation.to_array().to_vec())
-        } else if let Some(node) = mesh_node.filter(|_| !scene.morphs.is_empty() && !moves(CurveOf::MorphWeights)) {
-            (node, "weights", clip.morph_weights.first().cloned().map_or_else(|| scene.rest_weights(), Ok)?)
+            (vec![node], "translation", first[bone.get()].translation.to_array().to_vec())
+        } else if !targeted.is_empty() && !moves(CurveOf::MorphWeights) {
+            let row = clip.morph_weights.first().cloned().map_or_else(|| scene.rest_weights(), Ok)?;
+            (targeted.to_vec(), "weights", row)
         } else {
             return Ok(());
         };
-        keys.channels.retain(|channel| channel["target"] != json!({ "node": node, "path": path }));
+        let targets = |node: &usize| json!({ "node": node, "path": path });
+        let replaced: Vec<Value> = nodes.iter().map(targets).collect();
+        keys.channels.retain(|channel| !replaced.contains(&channel["target"]));
         let values = to_floats(keys.times.iter().flat_map(|_| row.iter().copied()), row.len(), "a still clip")?;
-        keys.add(self, node, path, &values, &[], row.len(), Extent::WholeClip);
+        keys.add(self, &nodes, path, &values, &[], row.len(), Extent::WholeClip);
         Ok(())
     }
 
@@ -206,9 +209,9 @@ impl Tables {
         let vectors = |of: fn(&Trs) -> DVec3| to_floats(frames.iter().flat_map(|trs| of(trs).to_array()), 3, what);
         let (translations, scales) = (vectors(|trs| trs.translation)?, vectors(|trs| trs.scale)?);
         let at_rest = |vector: DVec3| vector.as_vec3().to_array();
-        keys.add(self, node, "translation", &translations, &at_rest(rest.translation), 3, Extent::Shortest);
+        keys.add(self, &[node], "translation", &translations, &at_rest(rest.translation), 3, Extent::Shortest);
         self.turns(keys, node, rest.rotation, frames.iter().map(|trs| trs.rotation), what)?;
-        keys.add(self, node, "scale", &scales, &at_rest(rest.scale), 3, Extent::Shortest);
+        keys.add(self, &[node], "scale", &scales, &at_rest(rest.scale), 3, Extent::Shortest);
         Ok(())
     }
 
@@ -227,7 +230,7 @@ impl Tables {
             last.to_array()
         });
         let values = to_floats(near, 4, what)?;
-        keys.add(self, node, "rotation", &values, &rest.as_quat().to_array(), 4, Extent::Shortest);
+        keys.add(self, &[node], "rotation", &values, &rest.as_quat().to_array(), 4, Extent::Shortest);
         Ok(())
     }
 
@@ -267,9 +270,9 @@ impl Tables {
             if curves.peek().is_none() {
                 let values = to_floats(plain, rest.len(), &what)?;
                 let rest: Vec<f32> = rest.iter().map(|x| *x as f32).collect();
-                keys.add(self, node, path, &values, &rest, rest.len(), Extent::Shortest);
+                keys.add(self, &[node], path, &values, &rest, rest.len(), Extent::Shortest);
             }
-            curves.try_for_each(|curve| keys.curve(self, node, path, curve, &rest, &clip.name))?;
+            curves.try_for_each(|curve| keys.curve(self, &[node], path, curve, &rest, &clip.name))?;
         }
         Ok(())
     }
@@ -296,11 +299,11 @@ struct Keys {
 }
 
 impl Keys {
-    /// Adds a channel: none if all frames are `rest`, and one key if they are constant, unless it spans the whole clip.
+    /// Adds a channel, the same for each of `nodes`: none if all frames are `rest`, and one key if they are constant, unless it spans the whole clip.
     fn add(
         &mut self,
         file: &mut Tables,
-        node: usize,
+        nodes: &[usize],
         path: &str,
         values: &[f32],
         rest: &[f32],
@@ -319,14 +322,14 @@ impl Keys {
         let values = if short { &values[..width] } else { values };
         let times = if short { &self.times[..1] } else { &self.times[..] }.to_vec();
         self.is_whole |= !short;
-        self.push(file, (node, path), &times, (values, width), "LINEAR");
+        self.push(file, (nodes, path), &times, (values, width), "LINEAR");
     }
 
     /// Adds a curve, as [`Keys::add`] adds frames.
     fn curve(
         &mut self,
         file: &mut Tables,
-        node: usize,
+        nodes: &[usize],
         path: &str,
         curve: &Curve,
         rest: &[f64],
@@ -342,7 +345,7 @@ impl Keys {
             false => values == value,
         };
         if values.chunks_exact(width).enumerate().all(stays) {
-            self.add(file, node, path, value, &rest, width, Extent::Shortest);
+            self.add(file, nodes, path, value, &rest, width, Extent::Shortest);
             return Ok(());
         }
         let times = to_floats(curve.times.iter().copied(), 1, &what)?;
@@ -352,14 +355,14 @@ impl Keys {
             Interpolation::Linear => "LINEAR",
             Interpolation::Cubic => "CUBICSPLINE",
         };
-        self.push(file, (node, path), &times, (&values, width), name);
+        self.push(file, (nodes, path), &times, (&values, width), name);
         Ok(())
     }
 
     fn push(
         &mut self,
         file: &mut Tables,
-        (node, path): (usize, &str),
+        (nodes, path): (&[usize], &str),
         times: &[f32],
         (values, width): (&[f32], usize),
         interpolation: &str,
@@ -369,7 +372,9 @@ impl Keys {
         let accessor_width = if path == "weights" { 1 } else { width };
         let output = file.floats(values, accessor_width, Use::Other, false);
         self.samplers.push(json!({ "input": input, "output": output, "interpolation": interpolation }));
-        self.channels.push(json!({ "sampler": self.samplers.len() - 1, "target": { "node": node, "path": path } }));
+        let sampler = self.samplers.len() - 1;
+        let channel = |node| json!({ "sampler": sampler, "target": { "node": node, "path": path } });
+        self.channels.extend(nodes.iter().map(channel));
     }
 }
 

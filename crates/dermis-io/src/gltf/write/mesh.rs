@@ -2,20 +2,25 @@
 
 use super::super::VERTEX;
 use super::appearance::join;
+use super::objects::{DrawnObjects, with_every_object};
 use super::scene::{GlbScene, MorphNormals};
+use super::skin::Skinned;
 use super::tables::{Tables, U16, U32, Use, expect, push_list, to_floats};
 use super::vertices::Vertices;
-use crate::WriteError;
 use crate::appearance::Description;
 use crate::normals::{MorphShading, Shading};
-use dermis_rig::glam::{DVec3, Vec4};
+use crate::{Format, WriteError};
+use dermis_rig::glam::Vec4;
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::{Mesh, MeshError, RenderMesh, make_unique};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
+
+/// Morph targets of all meshes of a file together, at most: each costs some hundred bytes of text, however little it moves.
+const MOST_TARGETS: usize = 1 << 20;
 
 impl Tables {
-    /// The mesh of `scene`, with the materials of `look`.
-    pub(super) fn mesh(&mut self, scene: &GlbScene, mesh: &Mesh, look: &Description) -> Result<(), WriteError> {
+    /// The mesh of `scene`, with the materials of `look`: a mesh of the file for every object. Returns which of them have morph targets.
+    pub(super) fn mesh(&mut self, scene: &GlbScene, mesh: &Mesh, look: &Description) -> Result<Vec<bool>, WriteError> {
         self.materials = look.materials.clone();
         mesh.check()?;
         let as_is = RenderMesh {
@@ -28,88 +33,132 @@ impl Tables {
         if let Some(colors) = &mesh.colors {
             expect("the mesh", "colours", colors.len(), mesh.positions.len())?;
         }
+        for morph in scene.morphs {
+            let what = format!("the morph target \"{}\"", morph.name);
+            expect(&what, "vertices", morph.deltas.len(), mesh.positions.len())?;
+        }
+        let every = with_every_object(render, mesh);
+        let render = &*every;
         let shading = Shading::new(mesh, render);
         let drawn = Vertices::new(render, &shading, mesh.colors.as_deref())?;
-        let scatter = |values: &[DVec3], what: &str| -> Result<Vec<f32>, WriteError> {
-            to_floats(drawn.source.iter().flat_map(|&v| values[v as usize].to_array()), 3, what)
-        };
-        let mut attributes = Map::new();
-        let positions = scatter(&mesh.positions, "the position")?;
-        attributes.insert("POSITION".into(), json!(self.floats(&positions, 3, Use::Vertices, true)));
-        attributes.insert("NORMAL".into(), json!(self.floats(drawn.normals.as_flattened(), 3, Use::Vertices, false)));
-        // Sets are numbered without gaps, so what stands without a first set moves down.
-        for (set, uvs) in drawn.uvs.iter().enumerate() {
-            let name = format!("TEXCOORD_{set}");
-            attributes.insert(name, json!(self.floats(uvs.as_flattened(), 2, Use::Vertices, false)));
+        let objects = DrawnObjects::new(mesh, render, &drawn, scene.morphs);
+        let with_targets = objects.list.iter().filter(|object| object.has_targets).count();
+        if with_targets > 1 && with_targets * scene.morphs.len() > MOST_TARGETS {
+            let what = format!("{} morph targets of each of {with_targets} meshes", scene.morphs.len());
+            return Err(WriteError::CannotHold { format: Format::Gltf, what });
         }
-        if !drawn.colors.is_empty() {
-            let colors = self.floats(drawn.colors.as_flattened(), 4, Use::Vertices, false);
-            attributes.insert("COLOR_0".into(), json!(colors));
+        let skinned = scene.weights.zip(scene.skeleton);
+        let skinned = skinned.map(|(weights, skeleton)| Skinned::new(weights, skeleton, mesh)).transpose()?;
+        let is_split = drawn.source.len() != mesh.positions.len()
+            || !drawn.source.iter().copied().eq(0..drawn.source.len() as u32);
+        let mut attributes = Vec::with_capacity(objects.list.len());
+        for object in &objects.list {
+            attributes.push(self.attributes(mesh, &drawn, &object.rows, skinned.as_ref(), is_split)?);
         }
-        if let (Some(weights), Some(skeleton)) = (scene.weights, scene.skeleton) {
-            self.weights(weights, skeleton, mesh, &drawn.source, &mut attributes)?;
-        }
-        if drawn.source.len() != mesh.positions.len() || !drawn.source.iter().copied().eq(0..drawn.source.len() as u32)
-        {
-            // Numbers up to 2²⁴ are exact; integers of 32 bits are not allowed here.
-            if mesh.positions.len() <= 1 << 24 {
-                let numbers: Vec<f32> = drawn.source.iter().map(|&vertex| vertex as f32).collect();
-                attributes.insert(VERTEX.into(), json!(self.floats(&numbers, 1, Use::Vertices, false)));
-            }
-        }
-        let mut targets = Vec::new();
+        let mut targets = vec![Vec::new(); objects.list.len()];
         let at = scene.shading_weights()?;
-        for morph in scene.morphs {
-            expect(
-                &format!("the morph target \"{}\"", morph.name),
-                "vertices",
-                morph.deltas.len(),
-                mesh.positions.len(),
-            )?;
-        }
         let turns = match scene.morph_normals {
             MorphNormals::Written => Some(MorphShading::new(&shading, &mesh.positions, scene.morphs, &at)),
             MorphNormals::LeftOut => None,
         };
         for (number, morph) in scene.morphs.iter().enumerate() {
             let what = format!("the morph target \"{}\"", morph.name);
-            let deltas = scatter(&morph.deltas, &what)?;
-            let mut target = json!({ "POSITION": self.floats(&deltas, 3, Use::Vertices, true) });
-            if let Some(turns) = &turns {
-                let changes = turns.of(number);
-                let turned = drawn.drawn.iter().flat_map(|&at| changes[at as usize].to_array());
-                let turned = to_floats(turned, 3, &format!("the normal of {what}"))?;
-                target["NORMAL"] = json!(self.floats(&turned, 3, Use::Vertices, false));
+            let changes = turns.as_ref().map(|turns| turns.of(number));
+            for (object, targets) in objects.list.iter().zip(&mut targets).filter(|(object, _)| object.has_targets) {
+                let rows = || object.rows.iter().map(|&row| row as usize);
+                let deltas = rows().flat_map(|row| morph.deltas[drawn.source[row] as usize].to_array());
+                let deltas = to_floats(deltas, 3, &what)?;
+                let mut target = json!({ "POSITION": self.floats(&deltas, 3, Use::Vertices, true) });
+                if let Some(changes) = &changes {
+                    let turned = rows().flat_map(|row| changes[drawn.drawn[row] as usize].to_array());
+                    let turned = to_floats(turned, 3, &format!("the normal of {what}"))?;
+                    target["NORMAL"] = json!(self.floats(&turned, 3, Use::Vertices, false));
+                }
+                targets.push(target);
             }
-            targets.push(target);
         }
-        let mut primitives = Vec::new();
-        for (part, from, to) in runs(render) {
-            let corners = render.triangles[from..to].iter().flatten().map(|&corner| drawn.place[corner as usize]);
-            let count = 3 * (to - from);
-            // The largest number of each type is kept for strips that restart.
-            let indices = if drawn.source.len() <= usize::from(u16::MAX) {
-                self.accessor(corners.flat_map(|c| (c as u16).to_le_bytes()), Use::Indices, U16, "SCALAR", count)
-            } else {
-                self.accessor(corners.flat_map(|c| c.to_le_bytes()), Use::Indices, U32, "SCALAR", count)
-            };
-            let mut primitive = json!({ "attributes": attributes, "indices": indices });
-            if let Some(material) = part.and_then(|part| self.material(part, look)) {
-                primitive["material"] = json!(material);
+        let mut names: Vec<String> = scene.morphs.iter().map(|morph| morph.name.clone()).collect();
+        make_unique(&mut names, "_");
+        for (number, (object, attributes)) in objects.list.iter().zip(attributes).enumerate() {
+            let mut primitives = Vec::new();
+            for &(part, from, to) in &object.runs {
+                let corners = render.triangles[from..to].as_flattened().iter();
+                let corners = corners.map(|&corner| objects.place[drawn.place[corner as usize] as usize]);
+                let mut primitive = json!({ "attributes": attributes, "indices": self.indices(corners, 3 * (to - from), object.rows.len()) });
+                if let Some(material) = part.and_then(|part| self.material(part, look)) {
+                    primitive["material"] = json!(material);
+                }
+                push_list(&mut primitive, "targets", targets[number].clone());
+                primitives.push(primitive);
             }
-            push_list(&mut primitive, "targets", targets.clone());
-            primitives.push(primitive);
+            if primitives.is_empty() {
+                // No mesh of glTF is without triangles: one without area shows nothing.
+                let indices = self.indices([0; 3].into_iter(), 3, object.rows.len());
+                let mut primitive = json!({ "attributes": attributes, "indices": indices });
+                push_list(&mut primitive, "targets", targets[number].clone());
+                primitives.push(primitive);
+            }
+            let is_lone = !mesh.has_several_objects();
+            let name = if is_lone { scene.name } else { &mesh.objects[number].name };
+            let mut made = json!({ "name": name, "primitives": primitives });
+            if object.has_targets {
+                made["weights"] = json!(scene.rest_weights()?);
+                made["extras"] = json!({ "targetNames": names });
+            }
+            if is_lone {
+                join(&mut made, &look.mesh);
+            }
+            self.meshes.push(made);
         }
-        let mut made = json!({ "name": scene.name, "primitives": primitives });
-        if !scene.morphs.is_empty() {
-            made["weights"] = json!(scene.rest_weights()?);
-            let mut names: Vec<String> = scene.morphs.iter().map(|morph| morph.name.clone()).collect();
-            make_unique(&mut names, "_");
-            made["extras"] = json!({ "targetNames": names });
+        Ok(objects.list.iter().map(|object| object.has_targets).collect())
+    }
+
+    /// The attributes of some written vertices, `rows` of `drawn`.
+    fn attributes(
+        &mut self,
+        mesh: &Mesh,
+        drawn: &Vertices,
+        rows: &[u32],
+        skinned: Option<&Skinned>,
+        is_split: bool,
+    ) -> Result<Map<String, Value>, WriteError> {
+        let rows = || rows.iter().map(|&row| row as usize);
+        let source: Vec<u32> = rows().map(|row| drawn.source[row]).collect();
+        let mut attributes = Map::new();
+        let positions = source.iter().flat_map(|&v| mesh.positions[v as usize].to_array());
+        let positions = to_floats(positions, 3, "the position")?;
+        attributes.insert("POSITION".into(), json!(self.floats(&positions, 3, Use::Vertices, true)));
+        let normals: Vec<f32> = rows().flat_map(|row| drawn.normals[row]).collect();
+        attributes.insert("NORMAL".into(), json!(self.floats(&normals, 3, Use::Vertices, false)));
+        // Sets are numbered without gaps, so what stands without a first set moves down.
+        for (set, uvs) in drawn.uvs.iter().enumerate() {
+            let name = format!("TEXCOORD_{set}");
+            let uvs: Vec<f32> = rows().flat_map(|row| uvs[row]).collect();
+            attributes.insert(name, json!(self.floats(&uvs, 2, Use::Vertices, false)));
         }
-        join(&mut made, &look.mesh);
-        self.meshes.push(made);
-        Ok(())
+        if !drawn.colors.is_empty() {
+            let colors: Vec<f32> = rows().flat_map(|row| drawn.colors[row]).collect();
+            attributes.insert("COLOR_0".into(), json!(self.floats(&colors, 4, Use::Vertices, false)));
+        }
+        if let Some(skinned) = skinned {
+            self.weights(skinned, &source, &mut attributes);
+        }
+        // Numbers up to 2²⁴ are exact; integers of 32 bits are not allowed here.
+        if is_split && mesh.positions.len() <= 1 << 24 {
+            let numbers: Vec<f32> = source.iter().map(|&vertex| vertex as f32).collect();
+            attributes.insert(VERTEX.into(), json!(self.floats(&numbers, 1, Use::Vertices, false)));
+        }
+        Ok(attributes)
+    }
+
+    /// Corners of triangles over `vertices` vertices.
+    fn indices(&mut self, corners: impl Iterator<Item = u32>, count: usize, vertices: usize) -> usize {
+        // The largest number of each type is kept for strips that restart.
+        if vertices <= usize::from(u16::MAX) {
+            self.accessor(corners.flat_map(|c| (c as u16).to_le_bytes()), Use::Indices, U16, "SCALAR", count)
+        } else {
+            self.accessor(corners.flat_map(|c| c.to_le_bytes()), Use::Indices, U32, "SCALAR", count)
+        }
     }
 
     /// The material of a part: its own, or else one of its name and colour. In a file that came with materials, a part
@@ -173,7 +222,7 @@ fn check_render(render: &RenderMesh, mesh: &Mesh) -> Result<(), WriteError> {
 }
 
 /// Runs of triangles with their part; triangles no part covers are runs without.
-fn runs(render: &RenderMesh) -> Vec<(Option<&RenderPart>, usize, usize)> {
+pub(super) fn runs(render: &RenderMesh) -> Vec<(Option<&RenderPart>, usize, usize)> {
     let mut parts: Vec<_> = render.parts.iter().filter(|part| part.count > 0).collect();
     parts.sort_by_key(|part| part.start);
     let (mut runs, mut at) = (Vec::new(), 0);

@@ -4,6 +4,7 @@ mod animation;
 mod appearance;
 mod between;
 mod mesh;
+mod objects;
 mod scene;
 mod skin;
 mod tables;
@@ -13,6 +14,7 @@ mod vertices;
 pub use between::Keyed;
 pub use scene::{GlbClip, GlbScene, MorphNormals};
 
+use super::VISIBILITY;
 use crate::{Format, WriteError};
 use animation::Played;
 use dermis_rig::{BoneIndex, Skeleton, make_unique};
@@ -30,6 +32,9 @@ use tables::{Tables, push_list};
 /// Weights become as many sets of four as the fullest vertex needs, the largest first; where all are multiples of 1/255 or 1/65535
 /// they are stored as whole numbers, so that sums stay exact. A clip's channel that never
 /// leaves rest is left out, one that is constant has one key; quaternions keep their sign from frame to frame.
+///
+/// Several [objects](dermis_rig::MeshObject) are as many meshes with a node each, in their order, bound by one skin. Those that morph targets move
+/// have all of them, and the same keys move them together; the extension stands on each of their nodes.
 ///
 /// The [`Appearance`](dermis_rig::Appearance) of the mesh is written with it: materials, textures and cameras under their own
 /// numbers, further nodes below the bones of their names, images within the file.
@@ -81,20 +86,28 @@ pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError
             roots = vec![nodes.len() - 1];
         }
     }
-    let mut mesh_node = None;
+    let mut targeted = Vec::new(); // the nodes of meshes with morph targets
     if let Some(mesh) = scene.mesh {
-        file.mesh(scene, mesh, &look)?;
-        let mut node = json!({ "name": scene.name, "mesh": 0 });
-        if scene.skeleton.is_some() && scene.weights.is_some() {
-            node["skin"] = json!(0);
+        for (number, has_targets) in file.mesh(scene, mesh, &look)?.into_iter().enumerate() {
+            let object = mesh.objects.get(number).filter(|_| mesh.has_several_objects());
+            let mut node = json!({ "name": object.map_or(scene.name, |object| &object.name), "mesh": number });
+            if scene.skeleton.is_some() && scene.weights.is_some() {
+                node["skin"] = json!(0);
+            }
+            if let Some((name, content)) = scene.extension.filter(|_| has_targets || object.is_none()) {
+                node["extensions"] = json!({ name: content });
+            }
+            match object {
+                None => appearance::join(&mut node, &look.mesh_node),
+                Some(object) if !object.visible => node["extensions"][VISIBILITY] = json!({ "visible": false }),
+                Some(_) => {}
+            }
+            if has_targets {
+                targeted.push(nodes.len());
+            }
+            roots.push(nodes.len());
+            nodes.push(node);
         }
-        if let Some((name, content)) = scene.extension {
-            node["extensions"] = json!({ name: content });
-        }
-        appearance::join(&mut node, &look.mesh_node);
-        mesh_node = Some(nodes.len());
-        roots.push(nodes.len());
-        nodes.push(node);
     } else if !scene.morphs.is_empty() || scene.weights.is_some() || scene.extension.is_some() {
         return Err(WriteError::Count {
             what: "the scene".into(),
@@ -118,7 +131,7 @@ pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError
     make_unique(&mut names, "_");
     let mut animations = Vec::new();
     for clip in names.iter().enumerate() {
-        animations.push(file.animation(scene, &played, (clip.0, clip.1), mesh_node)?);
+        animations.push(file.animation(scene, &played, (clip.0, clip.1), &targeted)?);
     }
     root.insert("scene".into(), json!(0));
     let mut shown = json!({ "name": scene.name });

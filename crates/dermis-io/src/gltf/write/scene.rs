@@ -10,7 +10,7 @@ use serde_json::Value;
 /// What goes into a file. Right-handed, Y up, metres, as everywhere.
 #[derive(Clone, Copy, Default)]
 pub struct GlbScene<'a> {
-    /// Name of the mesh and of the scene.
+    /// Name of the scene, and of the mesh if it has not several [objects](dermis_rig::MeshObject).
     pub name: &'a str,
     /// The rest mesh; drawn through [`Mesh::render`] if it has one.
     pub mesh: Option<&'a Mesh>,
@@ -32,7 +32,8 @@ pub struct GlbScene<'a> {
     pub shaded_at: &'a [f64],
     /// Animations.
     pub clips: &'a [GlbClip],
-    /// Name and content of an extension of the mesh's node, which readers may ignore. The node of a bone has the bone's index.
+    /// Name and content of an extension of the mesh's node, which readers may ignore; of several meshes, of each that has morph targets. The
+    /// node of a bone has the bone's index.
     pub extension: Option<(&'a str, &'a Value)>,
 }
 

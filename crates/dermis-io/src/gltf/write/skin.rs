@@ -18,18 +18,64 @@ impl Tables {
         Ok(json!({ "inverseBindMatrices": matrices, "joints": (0..skeleton.len()).collect::<Vec<_>>() }))
     }
 
-    pub(super) fn weights(
-        &mut self,
-        weights: &Influences,
-        skeleton: &Skeleton,
-        mesh: &Mesh,
-        source: &[u32],
-        attributes: &mut Map<String, Value>,
-    ) -> Result<(), WriteError> {
+    /// The joints and weights of some drawn vertices, each with its vertex of the mesh in `source`.
+    pub(super) fn weights(&mut self, skinned: &Skinned, source: &[u32], attributes: &mut Map<String, Value>) {
+        let (rows, drawn) = (&skinned.rows, source.len());
+        for set in 0..skinned.sets {
+            let slots = || source.iter().flat_map(|&v| (4 * set..4 * set + 4).map(move |slot| (v as usize, slot)));
+            let bone = |(v, slot): (usize, usize)| rows[v].get(slot).map_or(0, |(bone, _)| bone.get());
+            let joints = if skinned.bones <= 256 {
+                self.accessor(slots().map(|at| bone(at) as u8), Use::Vertices, U8, "VEC4", drawn)
+            } else {
+                let bytes = slots().flat_map(|at| (bone(at) as u16).to_le_bytes());
+                self.accessor(bytes, Use::Vertices, U16, "VEC4", drawn)
+            };
+            attributes.insert(format!("JOINTS_{set}"), json!(joints));
+            let weight = |(v, slot): (usize, usize)| rows[v].get(slot).map_or(0.0, |(_, w)| *w);
+            let whole = |at, one: f64| (weight(at) * one).round();
+            let stored = match skinned.one {
+                Some(255) => {
+                    let bytes = slots().map(|at| whole(at, 255.0) as u8);
+                    self.accessor(bytes, Use::Vertices, U8, "VEC4", drawn)
+                }
+                Some(_) => {
+                    let bytes = slots().flat_map(|at| (whole(at, 65535.0) as u16).to_le_bytes());
+                    self.accessor(bytes, Use::Vertices, U16, "VEC4", drawn)
+                }
+                None => {
+                    let values: Vec<f32> = slots().map(|at| weight(at) as f32).collect();
+                    self.floats(&values, 4, Use::Vertices, false)
+                }
+            };
+            if skinned.one.is_some() {
+                self.accessors[stored]["normalized"] = json!(true);
+            }
+            attributes.insert(format!("WEIGHTS_{set}"), json!(stored));
+        }
+    }
+}
+
+/// The weights of a mesh as a file holds them.
+pub(super) struct Skinned {
+    /// Of each vertex, the largest first.
+    rows: Vec<Vec<(BoneIndex, f64)>>,
+    /// The whole number that stands for one, if they are stored as whole numbers.
+    one: Option<u16>,
+    /// Sets of four that the fullest vertex needs.
+    sets: usize,
+    bones: usize,
+}
+
+impl Skinned {
+    pub(super) fn new(weights: &Influences, skeleton: &Skeleton, mesh: &Mesh) -> Result<Self, WriteError> {
         expect("the table of weights", "vertices", weights.vertices(), mesh.positions.len())?;
         if weights.bones_named() > skeleton.len() {
             let (found, expected) = (weights.bones_named(), skeleton.len());
             return Err(WriteError::Count { what: "the table of weights".into(), things: "bones", found, expected });
+        }
+        if skeleton.len() > 65536 {
+            let what = format!("{} bones: it numbers the joints of a skin with 16 bits", skeleton.len());
+            return Err(WriteError::CannotHold { format: Format::Gltf, what });
         }
         let one = [255u16, 65535].into_iter().find(|&one| are_whole(weights, f64::from(one)));
         let mut rows: Vec<Vec<(BoneIndex, f64)>> = Vec::with_capacity(weights.vertices());
@@ -44,42 +90,7 @@ impl Tables {
             rows.push(row);
         }
         let sets = rows.iter().map(Vec::len).max().unwrap_or(0).div_ceil(4).max(1);
-        let drawn = source.len();
-        for set in 0..sets {
-            let slots = || source.iter().flat_map(|&v| (4 * set..4 * set + 4).map(move |slot| (v as usize, slot)));
-            let bone = |(v, slot): (usize, usize)| rows[v].get(slot).map_or(0, |(bone, _)| bone.get());
-            let joints = if skeleton.len() <= 256 {
-                self.accessor(slots().map(|at| bone(at) as u8), Use::Vertices, U8, "VEC4", drawn)
-            } else if skeleton.len() <= 65536 {
-                let bytes = slots().flat_map(|at| (bone(at) as u16).to_le_bytes());
-                self.accessor(bytes, Use::Vertices, U16, "VEC4", drawn)
-            } else {
-                let what = format!("{} bones: it numbers the joints of a skin with 16 bits", skeleton.len());
-                return Err(WriteError::CannotHold { format: Format::Gltf, what });
-            };
-            attributes.insert(format!("JOINTS_{set}"), json!(joints));
-            let weight = |(v, slot): (usize, usize)| rows[v].get(slot).map_or(0.0, |(_, w)| *w);
-            let whole = |at, one: f64| (weight(at) * one).round();
-            let stored = match one {
-                Some(255) => {
-                    let bytes = slots().map(|at| whole(at, 255.0) as u8);
-                    self.accessor(bytes, Use::Vertices, U8, "VEC4", drawn)
-                }
-                Some(_) => {
-                    let bytes = slots().flat_map(|at| (whole(at, 65535.0) as u16).to_le_bytes());
-                    self.accessor(bytes, Use::Vertices, U16, "VEC4", drawn)
-                }
-                None => {
-                    let values: Vec<f32> = slots().map(|at| weight(at) as f32).collect();
-                    self.floats(&values, 4, Use::Vertices, false)
-                }
-            };
-            if one.is_some() {
-                self.accessors[stored]["normalized"] = json!(true);
-            }
-            attributes.insert(format!("WEIGHTS_{set}"), json!(stored));
-        }
-        Ok(())
+        Ok(Self { rows, one, sets, bones: skeleton.len() })
     }
 }
 

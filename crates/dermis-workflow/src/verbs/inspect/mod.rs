@@ -1,6 +1,7 @@
 //! What a file holds, and what is wrong with it; of a rig, also what is seen of it before anything is learnt.
 
 pub mod error;
+mod objects;
 mod page;
 pub(crate) mod recipe;
 mod rig;
@@ -11,6 +12,8 @@ use crate::load::{FileNote, kind_of, read_contents};
 use dermis_deform::baked::CoefficientPrecision;
 use dermis_io::{Contents, Flaw, Format, Space, UpAxis};
 use dermis_rig::number::decimal;
+pub(crate) use objects::several;
+use objects::{object_json, object_lines, objects};
 pub(crate) use rig::moving;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -67,6 +70,7 @@ fn describe(contents: &Contents, note: &FileNote) -> Value {
             "triangles": mesh.triangles.len(),
             "polygons": mesh.polygons.as_ref().map(|p| p.counts.len()),
             "parts": mesh.render.as_ref().map(|r| r.parts.iter().map(|p| p.name.clone()).collect::<Vec<_>>()),
+            "objects": objects(mesh).iter().map(object_json).collect::<Vec<_>>(),
             "colors": mesh.colors.is_some(),
             "closed": mesh.is_closed(),
             "size": (high - low).to_array(),
@@ -162,6 +166,7 @@ pub fn lines(value: &Value) -> Vec<String> {
         line += if mesh["closed"] == true { ", closed" } else { ", open" };
         line += &format!(", diagonal {}", decimal(mesh["diagonal"].as_f64().unwrap_or(0.0), 4));
         out.push(line);
+        object_lines(&mesh["objects"], &mut out);
     }
     if let Value::Object(bones) = &value["skeleton"] {
         let bind = match bones["identity_at_bind"] == true {

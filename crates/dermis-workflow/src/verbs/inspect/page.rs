@@ -1,6 +1,7 @@
 //! What the page of `inspect --report` shows, from what was found.
 
 use super::Looked;
+use super::objects::objects;
 use super::rig::origin;
 use crate::joint_limits::{JointEntry, LimitsFile};
 use crate::report::inspect_page::{InspectPage, InspectedJoint};
@@ -20,6 +21,7 @@ impl Looked {
             name: &contents.name,
             subtitle: format!("{}, unit {}", contents.format, contents.space.unit),
             mesh,
+            objects: objects(mesh),
             skeleton,
             weights: contents.weights.as_ref(),
             maps: contents.influence_maps.as_ref(),

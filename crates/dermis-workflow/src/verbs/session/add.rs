@@ -12,6 +12,7 @@ use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Example, LocalSculpt, same_place};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// A sculpt to be added.
@@ -51,6 +52,8 @@ struct At {
 /// A sculpt as it was read, with what its artist was shown.
 struct Sculpted {
     example: Example,
+    /// The vertices of the object that it covers; `None` if it covers the rig, or its file has a mask.
+    object: Option<Range<usize>>,
     by: ShownBy,
     shown: Vec<DVec3>,
     warnings: Vec<String>,
@@ -118,7 +121,7 @@ impl Session {
         let of_user =
             |note: &&FileNote| sculpt.sculpt.as_ref().is_some_and(|file| note.path == file.path.display().to_string());
         watch.files(&read.notes.iter().filter(of_user).cloned().collect::<Vec<_>>());
-        let Sculpted { mut example, by, shown, warnings: mut said, .. } = read;
+        let Sculpted { mut example, object, by, shown, warnings: mut said, .. } = read;
         if example.is_at_bind() {
             return Err(Error::AtRest { name: example.label }.into());
         }
@@ -129,7 +132,7 @@ impl Session {
             at = None;
         }
         let name = example.label.clone();
-        let mask = self.masked(sculpt, &mut example, &shown, by)?;
+        let mask = self.masked(sculpt, &mut example, object.as_ref(), &shown, by)?;
         let vertices = touched(&example);
         for v in 0..shown.len() {
             example.positions[v] = shown[v] + sculpt.strength * (example.positions[v] - shown[v]);
@@ -213,7 +216,8 @@ impl Session {
             Some(shown) => (ShownBy::File, shown),
             None => (by, skin(&model, &example.transforms)?),
         };
-        Ok(Sculpted { example, by, shown, warnings: found.warnings, notes: found.notes })
+        let object = found.objects.into_iter().flatten().next();
+        Ok(Sculpted { example, object, by, shown, warnings: found.warnings, notes: found.notes })
     }
 
     /// What readers of sculpts call a frame: its number, which they check, or its label where another frame is labelled with that number.
@@ -260,7 +264,7 @@ impl Session {
             importance: 1.0,
             local: None,
         };
-        Ok(Sculpted { example, by, shown, warnings: vec![], notes: vec![] })
+        Ok(Sculpted { example, object: None, by, shown, warnings: vec![], notes: vec![] })
     }
 
     /// Gives a sculpt its mask; result: where it comes from.
@@ -268,13 +272,17 @@ impl Session {
         &self,
         sculpt: &AddSculpt,
         example: &mut Example,
+        object: Option<&Range<usize>>,
         shown: &[DVec3],
         by: ShownBy,
     ) -> Result<MaskFrom, crate::Error> {
-        let painted = example.local.take().and_then(|local| local.mask);
+        let painted = example.local.take().and_then(|local| local.mask).filter(|_| object.is_none());
         let (from, mask) = match (&sculpt.mask, painted) {
             (Some(path), _) => (MaskFrom::Painted, read_mask(path, shown.len())?),
-            (None, _) if sculpt.whole || sculpt.role == Some(Role::Anchor) => return Ok(MaskFrom::Whole),
+            (None, _) if sculpt.whole || sculpt.role == Some(Role::Anchor) => match object {
+                Some(object) => (MaskFrom::Whole, (0..shown.len()).map(|v| object.contains(&v)).collect()),
+                None => return Ok(MaskFrom::Whole),
+            },
             (None, Some(mask)) => (MaskFrom::Painted, mask),
             (None, None) => (MaskFrom::Found, self.differing(example, shown)),
         };

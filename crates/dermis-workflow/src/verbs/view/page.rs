@@ -12,7 +12,7 @@ use crate::report::viewer::{Given, Shown, ViewerFrame, every, headline};
 use crate::report::{ScoredExamples, unit_of};
 use crate::shown::file_stamps;
 use crate::verbs::export::error::Error as ExportError;
-use crate::verbs::inspect::{look, moving};
+use crate::verbs::inspect::{look, moving, several};
 use dermis_compile::CompileError;
 use dermis_deform::baked::BakedBase;
 use dermis_files::sequence::{SequenceOptions, load_sequences};
@@ -48,6 +48,7 @@ impl ViewRecipe {
         }
         self.file.file.select(&mut contents)?;
         let mut notes: Vec<String> = contents.warnings.iter().map(ToString::to_string).collect();
+        notes.extend(contents.mesh.as_ref().and_then(several));
         let (has_poses, has_shapes) = (
             !contents.clips.is_empty() || contents.records.iter().any(|record| record.pose.is_some()),
             contents.records.iter().any(|record| record.positions.is_some()) || !contents.morphs.is_empty(),
