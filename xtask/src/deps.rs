@@ -28,7 +28,7 @@ const fn rule(name: &'static str, lines: usize, uses: &'static [&'static str]) -
 /// Edges count for normal and build dependencies. Tests may use [`TEST_ONLY`] besides.
 const TABLE: &[Rule] = &[
     // The two crates below all others stay small: vocabulary and numbers.
-    Rule { name: "dermis-rig", lines: 3400, uses: &[], from_elsewhere: Some(&["glam", "thiserror"]) },
+    Rule { name: "dermis-rig", lines: 3560, uses: &[], from_elsewhere: Some(&["glam", "thiserror"]) },
     Rule { name: "dermis-solve", lines: 3700, uses: &[], from_elsewhere: Some(&["faer", "pulp", "thiserror"]) },
     // A model whose positions answer a sparse system (rotational regression) solves it with dermis-solve.
     rule("dermis-deform", 15500, &["dermis-rig", "dermis-solve"]),
@@ -44,9 +44,9 @@ const TABLE: &[Rule] = &[
     // What a body has learnt, on other meshes: closest points come from the surface of dermis-fit.
     rule("dermis-transfer", 2600, &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit"]),
     // Scenes are read into what dermis-motion plays.
-    rule("dermis-io", 26900, &["dermis-rig", "dermis-deform", "dermis-motion"]),
+    rule("dermis-io", 27900, &["dermis-rig", "dermis-deform", "dermis-motion"]),
     // The only crate below the recipes that opens files; it shows a clip's skin by linear blend skinning.
-    rule("dermis-files", 5400, &["dermis-rig", "dermis-deform", "dermis-io"]),
+    rule("dermis-files", 5600, &["dermis-rig", "dermis-deform", "dermis-io"]),
     // Shows what others computed: text in, text out, so that a program without files or terminal can use it.
     rule("dermis-report", 8900, &["dermis-rig", "dermis-measure", "dermis-io"]),
     // Fits the examples of papers and draws them; one of them embeds a skeleton.

@@ -86,6 +86,7 @@ fn the_keys_of_every_verb_s_json_are_stored() {
     let scene = r#"{"rig": "train.npz", "time": {"to": 0.1},
         "goals": [{"bone": "elbow", "chain": "elbow", "look-at": [9, 1, 1], "axis": [1, 0, 0]}]}"#;
     desk.put("scene.json", scene);
+    desk.put("dressed.obj", "o a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl b\nvt 0 0\nf 1/1 2/1 3/1\no c\nv 0 0 1\n");
     let mut text = String::new();
     for (name, method) in [("a.json", "mwe"), ("b.json", "lbs")] {
         let line = format!("fit train.npz --examples train.npz --hold-out test.npz --method {method} --json");
@@ -117,6 +118,7 @@ fn the_keys_of_every_verb_s_json_are_stored() {
         "retarget test.npz train.npz -o moved.npz --json",
         "rig BODY -o rigged.glb --write-joints joints.json --report rig.html --write-exercise rigged.npz --json",
         "inspect train.npz joint.dermis --json",
+        "inspect dressed.obj --json",
         "view train.npz -o view.html --json",
         "export shapes joint.dermis --motion test.npz -o walk.glb --json",
         "export drivers joint.dermis --motion test.npz --table joint.json -o driven.glb --json",

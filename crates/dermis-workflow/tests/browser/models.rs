@@ -81,10 +81,14 @@ pub fn over_dual_quaternions() -> Case {
     Case { name: "dual_quaternions", arm, model, motion, skins }
 }
 
-pub fn cases() -> [Case; 2] {
+/// The last is an arm with a sleeve, two objects whose drawn vertices stand by turns.
+pub fn cases() -> [Case; 3] {
     let case = |name, model: fn(&Arm) -> ModelFile| {
-        let mut arm = Arm::new(24, 8);
-        if name == "pose_space" {
+        let mut arm = match name {
+            "dressed" => Arm::layered(&[("arm", 24, 1.0), ("sleeve", 9, 1.25)], 8),
+            _ => Arm::new(24, 8),
+        };
+        if name != "joints" {
             arm.rig = seamed(&arm.rig);
         }
         let model = model(&arm);
@@ -101,7 +105,7 @@ pub fn cases() -> [Case; 2] {
         let skins = run_motion(&model, &motion, None, &silent).unwrap().0;
         Case { name, arm, model, motion, skins }
     };
-    [case("joints", joint_model), case("pose_space", pose_space)]
+    [case("joints", joint_model), case("pose_space", pose_space), case("dressed", pose_space)]
 }
 
 /// The rig drawn as two parts with a seam: the second half of the triangles has vertices of its own, in the opposite order.
