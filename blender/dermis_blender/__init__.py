@@ -18,6 +18,7 @@ _NAMES = (
     "live",
     "errors",
     "weights",
+    "transfer",
     "baking",
     "sessions",
     "panels",

@@ -302,6 +302,7 @@ class DERMIS_PT_weights(OfCharacter, bpy.types.Panel):
         column = self.layout.column(align=True)
         column.operator("dermis.weights_from_heat", icon="MOD_VERTEX_WEIGHT")
         column.operator("dermis.weights_from_examples", icon="IMPORT")
+        column.operator("dermis.transfer", icon="MOD_CLOTH")
         column.operator("dermis.compile", icon="BONE_DATA")
 
 
@@ -351,7 +352,7 @@ MENU = (
     ("session_next", "session_done", "session_show", "session_undo", "session_redo", "session_switch"),
     ("make_maps", "paint_map", "extend_here"),
     ("fit", "apply_strength", "suggest", "show_error", "hide_error", "report"),
-    ("weights_from_heat", "weights_from_examples", "compile", "decompose", "invert_shape"),
+    ("weights_from_heat", "weights_from_examples", "transfer", "compile", "decompose", "invert_shape"),
     ("bake_shapes", "add_smooth", "bake_cache", "export_glb", "save_model", "write_bundle"),
 )
 HOSTS = ("VIEW3D_MT_object", "VIEW3D_MT_pose", "VIEW3D_MT_sculpt")

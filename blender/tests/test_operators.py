@@ -383,6 +383,35 @@ def test_weights_from_heat_and_examples(arm):
     assert len(skins) == 20
 
 
+def test_clothes_get_weights_and_model_of_the_body(arm):
+    smoothed(arm)
+    bpy.ops.dermis.add_clip(label="bend")
+    assert bpy.ops.dermis.fit() == {"FINISHED"}
+    cloth = bpy.data.objects.new("sleeve", arm.data.copy())
+    bpy.context.scene.collection.objects.link(cloth)
+    for vertex in cloth.data.vertices:
+        vertex.co.x, vertex.co.y = 1.02 * vertex.co.x, 1.02 * vertex.co.y
+    # Clothes alone are no body.
+    with pytest.raises(RuntimeError, match="Select the clothes"):
+        bpy.ops.dermis.transfer()
+    cloth.select_set(True)
+    bpy.context.view_layer.objects.active = arm
+    assert bpy.ops.dermis.transfer() == {"FINISHED"}
+    names = ["upper", "lower"]
+    assert np.abs(reading.weights(cloth, names) - reading.weights(arm, names)).max() < 0.1
+    assert reading.armature_modifier(cloth).object is character.armature(arm)
+    trust = np.empty(len(cloth.data.vertices), dtype=np.float32)
+    cloth.data.attributes["dermis_confidence"].data.foreach_get("value", trust)
+    assert trust.mean() > 0.5
+    # The sleeve follows the corrected skin, which linear blending of the same weights does not.
+    body, worn = live.model_of(arm), live.model_of(cloth)
+    place, rig = character.place(arm), character.armature(arm)
+    bpy.context.scene.frame_set(20)
+    pose = place @ reading.Bones(rig).matrices(rig.evaluated_get(bpy.context.evaluated_depsgraph_get())).astype(np.float64)
+    moved = np.abs(worn(pose) - body(pose)).max()
+    assert moved < 0.06, moved
+
+
 def test_compiled_bones_show_the_model(arm):
     smoothed(arm)
     bpy.ops.dermis.add_clip(label="bend")

@@ -39,6 +39,21 @@ def test_every_verb_over_files_runs(model_file: Path, tmp_path: Path) -> None:
     assert suggested == json.loads(program("suggest", model_file, "--motion", WALK, "--count", 2, "--json").stdout)
 
 
+def test_clothes_get_what_the_program_carries(tmp_path: Path) -> None:
+    with np.load(EXERCISE) as body:
+        rest, faces = body["rest_vertices"], body["faces"]
+        np.savez(tmp_path / "cloth.npz", rest_vertices=rest * 1.001, faces=faces, units="m", up_axis=body["up_axis"])
+    made = dermis.transfer(EXERCISE, tmp_path / "cloth.npz", tmp_path / "worn.npz")
+    assert made["meshes"][0]["vertices"] == len(rest)
+    ran = program("transfer", EXERCISE, tmp_path / "cloth.npz", "-o", tmp_path / "again.npz", "--json")
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "worn.npz").read_bytes() == (tmp_path / "again.npz").read_bytes()
+    worn = dermis.Rig.open(tmp_path / "worn.npz")
+    assert worn.weights is not None and np.abs(worn.weights.sum(axis=1) - 1.0).max() < 1e-6
+    with pytest.raises(dermis.Error, match="corrections"):
+        dermis.transfer(EXERCISE, tmp_path / "cloth.npz", tmp_path / "x.npz", corrections=True)
+
+
 def test_a_scene_is_played_as_the_program_plays_it(tmp_path: Path) -> None:
     clock = Path(WALK).parent.parent / "scenes" / "clock.json"
     found = dermis.animate(clock, tmp_path / "clock.glb")

@@ -609,6 +609,8 @@ impl TransferOutcome {
         let of = |mesh: &CarriedMesh| {
             let mut told = mesh.told();
             told["written"] = json!(mesh.written);
+            // Three digits are what a colour shows.
+            told["trust"] = mesh.trust.iter().map(|trust| (1e3 * trust).round() / 1e3).collect();
             told
         };
         json!({
