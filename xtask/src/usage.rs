@@ -31,7 +31,7 @@ usage: cargo xtask VERB
   bench suggest [DIR] [--json OUT] [--draws N] [--starts N]
                           poses that dermis suggest names beside poses drawn at random (docs/suggest.md)
   bench transfer FOLDER [--json OUT]
-                          weights and corrections of a body on clothes, levels of detail and other characters (docs/transfer.md)
+                          weights and corrections of a body on clothes and levels of detail (docs/transfer.md)
   bench viewer [--json OUT] [--vertices N] [--quick]
                           bytes of a viewer page, and JavaScript per frame in Chromium (docs/browser.md)
   blender [--release]     the Blender add-on: an extension and a zip for older ways to install, below target/blender,

@@ -18,15 +18,18 @@ pub(super) struct Poses(Vec<(usize, BoneTransforms)>);
 pub(super) fn of_training(file: &ModelFile) -> Poses {
     let Some(training) = file.training() else { return Poses(vec![]) };
     let skeleton = file.rig().skeleton();
-    let count = training.poses();
-    let step = count.div_ceil(MOST).max(1);
+    // Every set may have the bind pose, where nothing moves.
+    let features = |at: usize| &training.features[at * training.joints.len()..][..training.joints.len()];
+    let moves = |at: &usize| features(*at).iter().flatten().any(|x| x.abs() > 1e-6);
+    let all: Vec<usize> = (0..training.poses()).filter(moves).collect();
+    let step = all.len().div_ceil(MOST).max(1);
     let pose = |at: usize| {
         let mut maps = vec![DAffine3::IDENTITY; skeleton.len()];
         for (bone, parent) in skeleton.parents().enumerate() {
             let Some(parent) = *parent else { continue };
             let joint = training.joints.iter().position(|&joint| joint == (parent, bone));
             let relative = joint.map_or(DAffine3::IDENTITY, |joint| {
-                let f = training.features[at * training.joints.len() + joint].map(f64::from);
+                let f = features(at)[joint].map(f64::from);
                 let row = |j: usize| DVec3::new(f[4 * j], f[4 * j + 1], f[4 * j + 2]) * std::f64::consts::SQRT_2;
                 DAffine3 {
                     matrix3: DMat3::IDENTITY + DMat3::from_cols(row(0), row(1), row(2)).transpose(),
@@ -37,7 +40,7 @@ pub(super) fn of_training(file: &ModelFile) -> Poses {
         }
         BoneTransforms::new(maps)
     };
-    Poses((0..count).step_by(step).map(|at| (at, pose(at))).collect())
+    Poses(all.into_iter().step_by(step).map(|at| (at, pose(at))).collect())
 }
 
 impl Poses {
