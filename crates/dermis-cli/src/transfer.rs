@@ -38,6 +38,9 @@ pub struct TransferArgs {
     /// Connected pieces smaller than this are rigid, centimetres on a body of 1.7 m: buttons, buckles
     #[arg(long, value_name = "CM", default_value_t = 3.0, allow_negative_numbers = true)]
     stiff_islands: f64,
+    /// Corrections fade over this distance, from 1 cm off the body on, centimetres on a body of 1.7 m: for coats and wings
+    #[arg(long, value_name = "CM", allow_negative_numbers = true)]
+    falloff: Option<f64>,
     #[command(flatten)]
     space: SpaceArgs,
     /// Write a page that shows the meshes on the body in motion, where matches are trusted and what lies in the skin (.html)
@@ -60,6 +63,7 @@ pub fn run(args: &TransferArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         shapes: args.shapes,
         influences: args.influences,
         stiff_islands: args.stiff_islands / 100.0,
+        falloff: args.falloff.map(|over| over / 100.0),
         read: args.space.options()?,
         report: args.report.clone(),
         existing: existing(args.force),

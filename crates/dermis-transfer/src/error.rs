@@ -7,9 +7,6 @@ use dermis_solve::SolveError;
 /// Why nothing is carried.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TransferError {
-    /// There is nothing to carry from.
-    #[error("the body has no triangles")]
-    EmptyBody,
     /// There is nothing to carry to.
     #[error("the mesh has no vertices")]
     EmptyMesh,
@@ -21,11 +18,11 @@ pub enum TransferError {
         /// Vertices of the mesh.
         vertices: usize,
     },
-    /// The mesh lies where the body would be in another unit or with another axis up.
-    #[error("the mesh lies on the body only if its positions are {turn}")]
-    Space {
-        /// What would have to be done to the positions.
-        turn: String,
+    /// A place that is none.
+    #[error("vertex {vertex} of the mesh is not finite")]
+    NotFinite {
+        /// The vertex.
+        vertex: usize,
     },
     /// A kind of base or correction whose numbers belong to the body's own vertices.
     #[error("{part} belongs to the vertices of the body and is not carried")]

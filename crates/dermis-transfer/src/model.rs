@@ -164,11 +164,23 @@ impl Target<'_> {
         Ok(all)
     }
 
-    /// One number per vertex, if the body has one.
+    /// One number per vertex, if the body has one, which fades with the correction.
     fn numbers(&self, of: &[f64]) -> Result<Vec<f64>, TransferError> {
-        match of.is_empty() {
-            true => Ok(vec![]),
-            false => self.operator.carry(1, |v, share, row| row[0] += share * of[v]),
+        if of.is_empty() {
+            return Ok(vec![]);
+        }
+        let mut made = self.operator.carry(1, |v, share, row| row[0] += share * of[v])?;
+        made.iter_mut().enumerate().for_each(|(v, x)| *x *= self.operator.fade(v));
+        Ok(made)
+    }
+
+    /// Terms of a correction, faded.
+    fn faded(&self, all: &mut [Terms]) {
+        for (v, terms) in all.iter_mut().enumerate() {
+            let fade = self.operator.fade(v);
+            if fade < 1.0 {
+                terms.iter_mut().flat_map(|(_, numbers)| numbers).for_each(|x| *x *= fade);
+            }
         }
     }
 
@@ -312,6 +324,7 @@ impl Target<'_> {
                 rest = others;
             }
         })?;
+        self.faded(&mut free);
         let radii = self.numbers(&joints.radii)?;
         for (v, terms) in free.iter_mut().enumerate() {
             if self.operator.copies(v).is_none() {
@@ -345,10 +358,10 @@ impl Target<'_> {
         for (v, row) in carried.into_iter().enumerate() {
             let own = self.operator.copies(v).map(|at| joints.shared.of(at).to_vec());
             let term = |(bone, m): (BoneIndex, Vec<f64>)| {
-                let relevance = m[0];
+                let (relevance, fade) = (m[0], self.operator.fade(v));
                 let offset = DVec3::new(m[1], m[2], m[3]) / relevance;
                 let weight = if is_rigid[v] { 0.0 } else { m[4] / relevance };
-                (relevance > 0.0).then_some(SharedTerm { bone, relevance, offset, weight })
+                (relevance > 0.0).then_some(SharedTerm { bone, relevance: relevance * fade, offset, weight })
             };
             let row = own.unwrap_or_else(|| row.into_iter().filter_map(term).collect());
             shared.push(row).map_err(|_| TOO_MANY)?;
@@ -376,6 +389,7 @@ impl Target<'_> {
             let displacements = &shapes.displacements[shapes.terms.range(v)];
             shapes.terms.of(v).iter().zip(displacements).for_each(|(&shape, u)| each(shape, &u.to_array()));
         })?;
+        self.faded(&mut carried);
         let radii = self.numbers(&shapes.radii)?;
         for (v, row) in carried.iter_mut().enumerate().filter(|(v, _)| self.operator.copies(*v).is_none()) {
             drop_least(row, radii.get(v).map_or(0.0, |radius| LEFT_OUT * radius));

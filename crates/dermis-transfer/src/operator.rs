@@ -47,11 +47,13 @@ pub struct Settings {
     pub smooth: f64,
     /// Islands smaller than this are rigid; none at 0.
     pub stiff: f64,
+    /// The distance over which corrections fade, from a centimetre off the body on: exp(−max(0, d − 1 cm)²/falloff²). Weights do not.
+    pub falloff: Option<f64>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { alpha: 0.015, reach: 0.033, smooth: 0.005, stiff: 0.03 }
+        Self { alpha: 0.015, reach: 0.033, smooth: 0.005, stiff: 0.03, falloff: None }
     }
 }
 
@@ -73,6 +75,8 @@ const BELOW: f64 = 0.02;
 const STRIP: f64 = 0.005;
 /// The trust of a strip where it is nearest.
 const STRIP_TRUST: f64 = 0.5;
+/// Corrections that fade are whole up to this distance, metres.
+const FADES_FROM: f64 = 0.01;
 /// Cotangents are held within these.
 const COTANGENTS: [f64; 2] = [0.02, 5.0];
 
@@ -89,6 +93,8 @@ pub struct Operator {
     /// `None` on the body, and where there is nothing to smooth.
     smoothing: Option<Smoothing>,
     on_body: bool,
+    /// Where corrections begin to fade and over what distance, metres.
+    falloff: Option<[f64; 2]>,
     /// Vertices that take a mean over other places: rigid islands, unmatched ones.
     means: Vec<(Vec<u32>, Mean)>,
     body_vertices: usize,
@@ -120,7 +126,7 @@ impl Operator {
     /// The operator from `body` to `mesh`, which stands at rest as the body does.
     ///
     /// # Errors
-    /// [`TransferError::EmptyMesh`], [`TransferError::Unmatched`] if more than half of the vertices have no trusted match,
+    /// [`TransferError::EmptyMesh`], [`TransferError::NotFinite`], [`TransferError::Unmatched`] if more than half of the vertices have no trusted match,
     /// [`TransferError::Solve`].
     pub fn new(body: &Body, mesh: &Mesh, settings: &Settings) -> Result<Self, TransferError> {
         if mesh.positions.is_empty() {
@@ -130,7 +136,8 @@ impl Operator {
         let nearest: Vec<Match> = mesh
             .positions
             .par_iter()
-            .map(|p| body.find(*p, None, 0.0).ok_or(TransferError::EmptyMesh))
+            .enumerate()
+            .map(|(vertex, p)| body.find(*p, None, 0.0).ok_or(TransferError::NotFinite { vertex }))
             .collect::<Result<_, _>>()?;
         let limit = ON_BODY * unit * USUAL_EXTENT;
         let near = nearest.iter().filter(|m| m.distance <= limit).count();
@@ -159,6 +166,7 @@ impl Operator {
             islands,
             smoothing: None,
             on_body: true,
+            falloff: None,
             means: vec![],
             body_vertices: body.vertices(),
             unmatched: vec![],
@@ -250,6 +258,7 @@ impl Operator {
             islands,
             smoothing,
             on_body: false,
+            falloff: settings.falloff.map(|over| [FADES_FROM * unit, over * unit]),
             means: vec![],
             body_vertices: body.vertices(),
             unmatched,
@@ -338,6 +347,11 @@ impl Operator {
         &self.distances
     }
 
+    /// How much of a correction vertex `v` gets, 0 to 1.
+    pub fn fade(&self, v: usize) -> f64 {
+        self.falloff.map_or(1.0, |[from, over]| (-((self.distances[v] - from).max(0.0) / over).powi(2)).exp())
+    }
+
     /// The connected pieces of the target.
     pub fn islands(&self) -> &[Island] {
         &self.islands
@@ -357,11 +371,6 @@ impl Operator {
     /// Whether the target is the body, vertex for vertex.
     pub fn is_identity(&self) -> bool {
         self.vertices() == self.body_vertices && (0..self.vertices()).all(|v| self.copies(v) == Some(v))
-    }
-
-    /// P0 of vertex `v`, before any smoothing.
-    pub fn matched(&self, v: usize) -> &[(u32, f64); 3] {
-        &self.rows[self.place[v] as usize]
     }
 
     /// P X: `width` numbers per vertex of the target, vertex after vertex. `add` adds the numbers of a body vertex, times its share,

@@ -201,6 +201,25 @@ fn clothes_follow_the_corrected_skin() {
 }
 
 #[test]
+fn corrections_fade_where_that_is_asked_for() {
+    let made = of("lbs", |_| sleeve());
+    let body = Body::new(made.arm.rig.mesh()).unwrap();
+    let settings = Settings { falloff: Some(0.002), ..Settings::default() };
+    let faded = Operator::new(&body, &made.target, &settings).unwrap();
+    let model = carried_model(&made.model, &faded, (&made.target, &made.weights), body.unit()).unwrap();
+    let blended = made.carried.clone().without_correction();
+    for pose in ArmPose::some(4, 3) {
+        let pose = made.arm.transforms(&pose);
+        let (whole, less, none) = (skin(&made.carried, &pose), skin(&model, &pose), skin(&blended, &pose));
+        for v in 0..none.len() {
+            let (whole, less, fade) = (whole[v].distance(none[v]), less[v].distance(none[v]), faded.fade(v));
+            // A ball that holds is smaller as well.
+            assert!(fade < 1.0 && less <= whole + 1e-12 && (less - fade * whole).abs() < 0.02 * whole + 1e-5, "{v}");
+        }
+    }
+}
+
+#[test]
 fn a_button_is_rigid_in_every_pose() {
     for base in BASES {
         let arm = Arm::new(40, 24);

@@ -131,6 +131,8 @@ fn what_does_not_go_together_is_refused_with_the_remedy() {
         ("transfer sleeve.obj sleeve.obj -o x.glb", vec!["skeleton"]),
         ("transfer body.dermis sleeve.obj -o x.dermis --influences 0", vec!["--influences 0"]),
         ("transfer body.dermis sleeve.obj -o x.dermis --stiff-islands -1", vec!["stiff-islands"]),
+        ("transfer body.dermis sleeve.obj -o x.dermis --falloff 0", vec!["falloff"]),
+        ("transfer body.npz sleeve.obj -o x.glb --falloff 3", vec!["--falloff"]),
         ("transfer body.dermis sleeve.obj -o x.dermis --format glb", vec!["--format"]),
         ("transfer body.dermis body.npz -o x.dermis --up y", vec!["--up"]),
     ] {

@@ -236,6 +236,7 @@ def transfer(
     shapes: bool = False,
     influences: int | None = None,
     stiff_islands: float | None = None,
+    falloff: float | None = None,
     report: Path | None = None,
     replace: bool = False,
     up: str | None = None,
@@ -260,6 +261,8 @@ def transfer(
         Influences per vertex, at most; as many as the body has by default.
     stiff_islands : float, optional
         Connected pieces smaller than this are rigid, metres on a body of 1.7 m; 0.03 by default.
+    falloff : float, optional
+        The distance over which corrections fade off the body, metres on a body of 1.7 m; they do not by default.
     report : path, optional
         A page (.html) that shows the meshes on the body in motion.
     replace : bool
@@ -277,7 +280,7 @@ def transfer(
     recipe = _given(
         **{"from": _input(body)}, to=_inputs(meshes), out=_text(out), format=format,
         weights=weights, corrections=corrections, shapes=shapes, influences=influences,
-        stiff_islands=stiff_islands, report=_text(report), read=_read(up=up, unit=unit),
+        stiff_islands=stiff_islands, falloff=falloff, report=_text(report), read=_read(up=up, unit=unit),
         existing=_existing(replace),
     )
     return run({"transfer": recipe}, progress)  # type: ignore[no-any-return]

@@ -51,6 +51,9 @@ pub struct TransferRecipe {
     /// Islands smaller than this are rigid, metres on a body of 1.7 m.
     #[serde(default = "TransferRecipe::default_stiff")]
     pub stiff_islands: f64,
+    /// The distance over which corrections fade off the body, metres on a body of 1.7 m; they do not by default.
+    #[serde(default)]
+    pub falloff: Option<f64>,
     /// How files are read that do not state axes or unit.
     #[serde(default)]
     pub read: ReadOptions,
@@ -181,6 +184,7 @@ impl TransferRecipe {
             shapes: false,
             influences: None,
             stiff_islands: Self::default_stiff(),
+            falloff: None,
             read: ReadOptions::default(),
             report: None,
             existing: Existing::default(),
@@ -198,6 +202,9 @@ impl TransferRecipe {
         if !(0.0..=10.0).contains(&self.stiff_islands) {
             let value = self.stiff_islands;
             return Err(Any::Setting { setting: "stiff-islands", value, low: 0.0, high: 10.0 });
+        }
+        if let Some(value) = self.falloff.filter(|over| !(1e-4..=10.0).contains(over)) {
+            return Err(Any::Setting { setting: "falloff", value, low: 1e-4, high: 10.0 });
         }
         let single = matches!(ending(&self.out).as_str(), "dermis" | "glb" | "npz");
         let from = step(watch, "read body", |_| read_body(&self.from))?;
@@ -230,6 +237,9 @@ impl TransferRecipe {
         let all: Vec<&Input> = inputs.iter().chain([&self.from]).collect();
         keep(&all, outputs.iter().chain(&page))?;
         let (wanted, left_out) = self.wanted(&from, &outputs)?;
+        if self.falloff.is_some() && !wanted.corrections {
+            return Err(crate::FileError::Unused { setting: "falloff", serves: "corrections" }.into());
+        }
         let mut notes = vec![from.note.clone()];
         let meshes = step(watch, "read meshes", |_| {
             let read = |input: &Input| read_mesh(input, &from.contents.space, &self.read);
@@ -345,7 +355,7 @@ impl TransferRecipe {
         let Some(mesh) = to.contents.mesh.clone() else {
             return Err(Any::lacks(&path, "there is no mesh in this file", "use .obj, .glb, .fbx or .npz"));
         };
-        let settings = Settings { stiff: self.stiff_islands, ..Settings::default() };
+        let settings = Settings { stiff: self.stiff_islands, falloff: self.falloff, ..Settings::default() };
         let operator = Operator::new(body, &mesh, &settings).map_err(named)?;
         let of_body = from.file.weights().cloned().unwrap_or_default();
         let own = if self.weights { None } else { own_weights(&to.contents, from.file.rig(), &path)? };

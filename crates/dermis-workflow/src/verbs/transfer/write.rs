@@ -55,7 +55,13 @@ pub(super) fn write(recipe: &TransferRecipe, from: &From, to: To, made: Made, ou
     let mut body = recipe.from.clone();
     body.stamp(std::slice::from_ref(&from.note))?;
     let header = ModelHeader {
-        report: json!({"transferred": {"from": provenance(&body), "program": crate::PROGRAM, "mesh": made.told}}),
+        report: json!({"transferred": {
+            "from": provenance(&body),
+            "influences": recipe.influences,
+            "stiff_islands": recipe.stiff_islands,
+            "falloff": recipe.falloff,
+            "mesh": made.told,
+        }}),
         program: crate::PROGRAM.into(),
         recipe: None,
         evidence: None,
