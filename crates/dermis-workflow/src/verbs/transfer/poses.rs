@@ -71,25 +71,23 @@ impl Poses {
         let at_rest = Skin::new(&file.rig().mesh().positions, triangles).distances(&mesh.positions);
         let blended = Deformer::new(mesh.positions.clone(), Base::Lbs(weights.clone()), None)
             .map_err(|e| Error::Internal(e.to_string()))?;
-        let skins = self.0.par_iter().zip(below).map(|((at, pose), below)| {
-            let skin = Skin::new(below, triangles);
-            let over = |model: &Deformer| {
-                Ok::<_, Error>(Clearance::of(&at_rest, &skin.distances(&shown(model, pose)?), body.unit()))
-            };
-            Ok(super::WornPose { pose: *at, carried: over(carried)?, weights_alone: over(&blended)? })
-        });
-        skins.collect()
+        let (worn, alone) = (self.skins(carried)?, self.skins(&blended)?);
+        let one = |at: usize| {
+            let skin = Skin::new(&below[at], triangles);
+            let over = |cloth: &[DVec3]| Clearance::of(&at_rest, &skin.distances(cloth), body.unit());
+            super::WornPose { pose: self.0[at].0, carried: over(&worn[at]), weights_alone: over(&alone[at]) }
+        };
+        Ok((0..self.0.len()).into_par_iter().map(one).collect())
     }
 
-    /// The skin of a model in each pose.
+    /// The skin of a model in each pose, as it is delivered.
     pub(super) fn skins(&self, model: &Deformer) -> Result<Vec<Vec<DVec3>>, Error> {
-        self.0.par_iter().map(|(_, pose)| shown(model, pose)).collect()
+        let baked = model.bake();
+        let mut runner = baked.runner();
+        let skin = |(_, pose): &(usize, BoneTransforms)| {
+            let skin = runner.skin(pose).map_err(|e| Error::Internal(e.to_string()))?;
+            Ok(skin.iter().map(|p| p.as_dvec3()).collect())
+        };
+        self.0.iter().map(skin).collect()
     }
-}
-
-/// A model in a pose.
-fn shown(model: &Deformer, pose: &BoneTransforms) -> Result<Vec<DVec3>, Error> {
-    let mut out = vec![DVec3::ZERO; model.rest().len()];
-    model.clone().evaluate(pose, None, &mut out).map_err(|e| Error::Internal(e.to_string()))?;
-    Ok(out)
 }
