@@ -168,7 +168,7 @@ impl TransferPageMesh<'_> {
         let trusted: Vec<DVec3> = self.trust.iter().map(|trust| influence_colour(*trust)).collect();
         let place = match self.on_body {
             true => "It lies on the body, so every vertex takes its closest point.",
-            false => "Yellow trusts the point of the body below, grey takes what its neighbours have.",
+            false => "Yellow: the vertex follows the skin below it. Grey: it follows its neighbours.",
         };
         html += &figure("Trust", place, self.positions, self.triangles, &trusted);
         if let Some((label, skin, triangles, worn)) = &self.worst {

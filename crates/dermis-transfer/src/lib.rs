@@ -30,4 +30,4 @@ pub use error::TransferError;
 pub use islands::Island;
 pub use model::carried_model;
 pub use operator::{Operator, Settings};
-pub use weights::carried_weights;
+pub use weights::{carried_weights, rough_vertices};

@@ -2,8 +2,9 @@
 
 use crate::error::TransferError;
 use crate::operator::Operator;
-use dermis_rig::{BoneIndex, Influences};
+use dermis_rig::{BoneIndex, Influences, Mesh};
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 
 /// Carried weights below this are dropped; what is left of a vertex sums to one.
 pub const LEAST_WEIGHT: f64 = 1e-4;
@@ -55,4 +56,25 @@ pub fn carried_weights(operator: &Operator, weights: &Influences, most: usize) -
         }
     }
     Ok(Influences::from_rows(rows)?)
+}
+
+/// A vertex is rough where its weights differ from the mean of its ring by more than this, in half the sum of the absolute differences.
+const ROUGH: f64 = 0.35;
+
+/// Vertices whose weights differ from those around them, ascending.
+///
+/// # Panics
+/// If mesh and weights differ in their number of vertices.
+pub fn rough_vertices(mesh: &Mesh, weights: &Influences) -> Vec<u32> {
+    let neighbours = mesh.neighbours();
+    let differs = |v: &u32| {
+        let ring = neighbours.of(*v as usize);
+        let mut apart = BTreeMap::<BoneIndex, f64>::new();
+        for &u in ring {
+            weights.of(u as usize).iter().for_each(|(b, w)| *apart.entry(*b).or_default() -= w / ring.len() as f64);
+        }
+        weights.of(*v as usize).iter().for_each(|(b, w)| *apart.entry(*b).or_default() += w);
+        !ring.is_empty() && apart.values().map(|x| x.abs()).sum::<f64>() / 2.0 > ROUGH
+    };
+    (0..mesh.positions.len() as u32).filter(differs).collect()
 }

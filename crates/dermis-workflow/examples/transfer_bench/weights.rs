@@ -5,13 +5,10 @@ use crate::rivals::{self, WAYS};
 use dermis_rig::glam::DVec3;
 use dermis_rig::mesh::welded;
 use dermis_rig::{BoneTransforms, Example, Influences, Mesh};
-use dermis_transfer::{Body, Skin};
+use dermis_transfer::{Body, Skin, rough_vertices};
 use serde_json::json;
 use std::path::Path;
 use std::time::Instant;
-
-/// A vertex is rough where its weights differ from the mean of its ring by more.
-const ROUGH: f64 = 0.35;
 
 /// An island is of one limb if that has more of its weights than this part.
 const OF_ONE_LIMB: f64 = 0.7;
@@ -41,7 +38,7 @@ pub fn suits(folder: &Path) -> Result<(), String> {
                 pairs.flat_map(|(a, b)| (0..a.len()).filter(|v| of(*v)).map(|v| 1e3 * a[v].distance(b[v]))).collect()
             };
             let (every, kept) = (spread(errors(&|_| true)), spread(errors(&|v| consistent[v])));
-            let rough = rough(weights, &mesh);
+            let rough = rough_vertices(&mesh, weights).len();
             rough_of[way] += rough;
             all[way].push([kept[0], kept[1], every[0], every[1]]);
             let ways = WAYS[way];
@@ -96,7 +93,7 @@ pub fn cloth(folder: &Path) -> Result<(), String> {
             let mixed = mixed(&made, &target, names);
             println!(
                 "{}",
-                json!({"table": "cloth", "mesh": name, "way": way, "rms": rms, "p99": p99, "inside": inside(&posed), "rough": rough(&made, &target), "mixed": mixed})
+                json!({"table": "cloth", "mesh": name, "way": way, "rms": rms, "p99": p99, "inside": inside(&posed), "rough": rough_vertices(&target, &made).len(), "mixed": mixed})
             );
         }
         println!(
@@ -125,22 +122,6 @@ pub fn spread(mut errors: Vec<f64>) -> [f64; 2] {
     errors.sort_by(f64::total_cmp);
     let rms = (errors.iter().map(|e| e * e).sum::<f64>() / errors.len().max(1) as f64).sqrt();
     [rms, errors.get(errors.len() * 99 / 100).copied().unwrap_or(0.0)]
-}
-
-/// Vertices whose weights differ from the mean of their ring.
-fn rough(weights: &Influences, mesh: &Mesh) -> usize {
-    let neighbours = mesh.neighbours();
-    let bones = weights.bones_named();
-    let differs = |v: &usize| {
-        let ring = neighbours.of(*v);
-        let mut mean = vec![0.0; bones];
-        for &u in ring {
-            weights.of(u as usize).iter().for_each(|(b, w)| mean[b.get()] -= w / ring.len() as f64);
-        }
-        weights.of(*v).iter().for_each(|(b, w)| mean[b.get()] += w);
-        mean.iter().map(|x| x.abs()).sum::<f64>() / 2.0 > ROUGH
-    };
-    (0..mesh.positions.len()).filter(differs).count()
 }
 
 /// The largest weight of another limb in an island of one limb.

@@ -566,8 +566,8 @@ impl CarriedIsland {
     /// How it was carried, in words.
     pub fn words(&self) -> &'static str {
         match self.held {
-            Held::Smooth => "row by row",
-            Held::Nearest => "by where it is nearest",
+            Held::Smooth => "vertex by vertex",
+            Held::Nearest => "held where it is nearest",
             Held::Rigid => "rigid",
             Held::Unmatched => "without a match",
         }

@@ -9,10 +9,8 @@ use crate::report::viewer::ViewerFrame;
 use dermis_io::gltf::{GlbScene, MorphNormals, write_glb};
 use dermis_io::to_bytes;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, Frame, Influences, Mesh, Motion};
-
-/// A vertex is rough where its weights differ from the mean of its ring by more.
-const ROUGH: f64 = 0.35;
+use dermis_rig::{Frame, Influences, Mesh, Motion};
+use dermis_transfer::rough_vertices;
 
 /// Returns the page as HTML.
 ///
@@ -66,7 +64,7 @@ pub(super) fn page(
         ..GlbScene::default()
     };
     let glb = to_bytes(|out| write_glb(&scene, out)).map_err(|e| Error::Internal(e.to_string()))?;
-    let rough: Vec<Vec<u32>> = shown.iter().map(|one| rough(&one.mesh, &one.weights)).collect();
+    let rough: Vec<Vec<u32>> = shown.iter().map(|one| rough_vertices(&one.mesh, &one.weights)).collect();
     let meshes = outcome.meshes.iter().zip(shown).zip(&rough).zip(&skins);
     let meshes = meshes.map(|(((mesh, drawn), rough), skins)| TransferPageMesh {
         name: &mesh.name,
@@ -130,19 +128,4 @@ fn pieces(mesh: &CarriedMesh) -> Vec<TransferPagePiece> {
         .collect();
     pieces.sort_by(|a, b| b.size.total_cmp(&a.size));
     pieces
-}
-
-/// Vertices whose weights differ from the mean of their ring, in half the sum of the absolute differences.
-fn rough(mesh: &Mesh, weights: &Influences) -> Vec<u32> {
-    let neighbours = mesh.neighbours();
-    let differs = |v: &u32| {
-        let ring = neighbours.of(*v as usize);
-        let mut apart = std::collections::BTreeMap::<BoneIndex, f64>::new();
-        for &u in ring {
-            weights.of(u as usize).iter().for_each(|(b, w)| *apart.entry(*b).or_default() -= w / ring.len() as f64);
-        }
-        weights.of(*v as usize).iter().for_each(|(b, w)| *apart.entry(*b).or_default() += w);
-        !ring.is_empty() && apart.values().map(|x| x.abs()).sum::<f64>() / 2.0 > ROUGH
-    };
-    (0..mesh.positions.len() as u32).filter(differs).collect()
 }
