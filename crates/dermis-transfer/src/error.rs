@@ -24,6 +24,14 @@ pub enum TransferError {
         /// The vertex.
         vertex: usize,
     },
+    /// A marked pair of vertices that are not there.
+    #[error("the marked pair {mesh}, {body} names a vertex that is not there")]
+    Marked {
+        /// The vertex of the mesh.
+        mesh: u32,
+        /// The vertex of the body.
+        body: u32,
+    },
     /// A kind of base or correction whose numbers belong to the body's own vertices.
     #[error("{part} belongs to the vertices of the body and is not carried")]
     Part {

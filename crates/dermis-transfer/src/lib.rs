@@ -1,5 +1,5 @@
 //! What a body has learnt, carried to meshes that it has nothing in common with but the place: clothes, levels of detail, remeshed
-//! copies.
+//! copies; and, once the body has the proportions of another character, to that character.
 //!
 //! Everything goes through one linear operator P, a row of body vertices per vertex of the target, whose entries are never negative
 //! and sum to one. Skinning weights, coefficients of corrections, radii of balls and shapes then stay what they are: convex
@@ -12,6 +12,8 @@
 //! | [`islands`] | connected pieces of the target, among them small ones that stay rigid |
 //! | [`weights`] | skinning weights |
 //! | [`model`] | a model in coefficient form: base, corrections, shapes |
+//! | [`proportions`] | a body in the proportions of another character |
+//! | [`register`] | the skin of another character laid onto the body |
 //! | [`clearance`] | how far clothes lie from a skin, and how much of them lies in it |
 //!
 //! The crate opens no path and knows no format.
@@ -22,6 +24,8 @@ pub mod error;
 pub mod islands;
 pub mod model;
 pub mod operator;
+pub mod proportions;
+pub mod register;
 pub mod weights;
 
 pub use body::Body;
@@ -30,4 +34,6 @@ pub use error::TransferError;
 pub use islands::Island;
 pub use model::carried_model;
 pub use operator::{Operator, Settings};
+pub use proportions::Proportions;
+pub use register::laid_onto;
 pub use weights::{carried_weights, rough_vertices};

@@ -14,7 +14,8 @@
 //! **Bases.** Linear blending and dual quaternions take the target's weights. Direct delta mush has Ψ_gk = Σ_v P_gv Ψ_vk; both are
 //! exact at the bind pose, because p' = q + R (p − p̄). Corrective smoothing becomes direct delta mush whose moments are those of the
 //! rings of the smoothed surface (`ring_moments`): corners of the target would be of another size, and folds of cloth may lie on one point of the body.
-//! Animation space has a_gk = Σ_v P_gv a_vk and, for what the target is away from its matches, the target's weights.
+//! Animation space has a_gk = Σ_v P_gv a_vk and, for what the target is away from its matches, the target's weights. A target that keeps weights of
+//! its own is blended by them: the base has w_g − Σ_v P_gv w_v more of every bone, at the centre of the moments.
 //!
 //! **Rigid islands** take one row, which under linear blending still shears them. Over linear blending the base becomes direct delta
 //! mush, with moments of one point and its vertex for all others, and with one rotation for all of an island. Changes of weights (ω) are left out there.
@@ -27,6 +28,7 @@
 use crate::error::TransferError;
 use crate::islands::Held;
 use crate::operator::Operator;
+use crate::weights::carried_weights;
 use dermis_deform::base::AnimationSpace;
 use dermis_deform::corrective_smooth::CorrectiveSmooth;
 use dermis_deform::delta_mush::{CHANNELS, DirectDeltaMush, Moments};
@@ -50,6 +52,7 @@ const ROUND: f64 = 0.05;
 /// The model on another mesh.
 ///
 /// - `mesh`, `weights`: those of the target
+/// - `replaced`: the body's weights, where the target keeps its own; `None` where they are carried
 /// - `unit`: what a metre on a body of usual size is, as [`Body::unit`](crate::Body::unit) has it
 ///
 /// # Errors
@@ -58,9 +61,11 @@ pub fn carried_model(
     deformer: &Deformer,
     operator: &Operator,
     (mesh, weights): (&Mesh, &Influences),
+    replaced: Option<&Influences>,
     unit: f64,
 ) -> Result<Deformer, TransferError> {
-    let target = Target { operator, mesh, weights, unit };
+    let changes = replaced.map(|body| changes(operator, body, weights)).transpose()?;
+    let target = Target { operator, mesh, weights, changes, unit };
     let base = target.base(deformer.base())?;
     let mut made = Deformer::new(mesh.positions.clone(), base, None)?;
     for correction in deformer.corrections() {
@@ -90,7 +95,30 @@ struct Target<'a> {
     operator: &'a Operator,
     mesh: &'a Mesh,
     weights: &'a Influences,
+    /// What the target's own weights are more than those of the body would be, carried.
+    changes: Option<Vec<Vec<(BoneIndex, f64)>>>,
     unit: f64,
+}
+
+/// w_g − Σ_v P_gv w_v.
+fn changes(
+    operator: &Operator,
+    body: &Influences,
+    own: &Influences,
+) -> Result<Vec<Vec<(BoneIndex, f64)>>, TransferError> {
+    let carried = carried_weights(operator, body, usize::MAX)?;
+    let change = |v: usize| {
+        let mut row = own.of(v).to_vec();
+        for &(bone, w) in carried.of(v) {
+            match row.iter_mut().find(|(at, _)| *at == bone) {
+                Some((_, sum)) => *sum -= w,
+                None => row.push((bone, -w)),
+            }
+        }
+        row.retain(|(_, change)| *change != 0.0);
+        row
+    };
+    Ok((0..own.vertices()).map(change).collect())
 }
 
 /// The terms of a vertex: what each is of, and its numbers.
@@ -218,9 +246,12 @@ impl Target<'_> {
                     mush.moments(v, middle).for_each(|(bone, m)| each(bone, &m));
                 })?;
                 let rows = rows.into_iter().map(|row| row.into_iter().map(|(b, m)| (b, fixed(&m))).collect()).collect();
-                self.with_copies(mush, self.mush(rows))
+                match self.changes {
+                    Some(_) => Base::DirectDeltaMush(self.mush(rows)),
+                    None => self.with_copies(mush, self.mush(rows)),
+                }
             }
-            Base::CorrectiveSmooth(_) if self.operator.is_identity() => base.clone(),
+            Base::CorrectiveSmooth(_) if self.operator.is_identity() && self.changes.is_none() => base.clone(),
             Base::CorrectiveSmooth(smooth) => {
                 let middle = self.middle();
                 let moments: Vec<Vec<(BoneIndex, [f64; CHANNELS])>> = (0..self.operator.body_vertices())
@@ -264,6 +295,18 @@ impl Target<'_> {
     /// Direct delta mush of moments, with one neighbourhood for every rigid island.
     fn mush(&self, mut rows: Vec<Vec<(BoneIndex, [f64; CHANNELS])>>) -> DirectDeltaMush {
         let middle = self.middle();
+        for (row, changes) in rows.iter_mut().zip(self.changes.iter().flatten()) {
+            // At the centre of the moments a weight changes q and leaves R alone.
+            let kept: f64 = row.iter().map(|(_, m)| m[0]).sum();
+            let centre = row.iter().map(|(_, m)| DVec3::new(m[1], m[2], m[3])).sum::<DVec3>() / kept;
+            for &(bone, change) in changes {
+                let change = Moments::of(change * kept, centre);
+                match row.iter_mut().find(|(at, _)| *at == bone) {
+                    Some((_, m)) => m.iter_mut().zip(change).for_each(|(m, more)| *m += more),
+                    None => row.push((bone, change)),
+                }
+            }
+        }
         for (vertices, centre) in self.rigid() {
             let weights = self.weights.of(vertices[0] as usize);
             let round = (ROUND * self.unit).powi(2);
@@ -302,10 +345,14 @@ impl Target<'_> {
             let away = self.mesh.positions[v] - own;
             let mut row: Vec<(BoneIndex, DVec4)> =
                 row.into_iter().map(|(bone, a)| (bone, DVec4::from_slice(&a))).collect();
-            for &(bone, w) in self.weights.of(v).iter().filter(|_| self.operator.copies(v).is_none()) {
+            let moved = self.weights.of(v).iter().filter(|_| self.operator.copies(v).is_none());
+            let moved = moved.map(|&(bone, w)| (bone, (away * w).extend(0.0)));
+            let changes = self.changes.iter().flat_map(|changes| &changes[v]);
+            let changed = changes.map(|&(bone, change)| (bone, (own * change).extend(change)));
+            for (bone, more) in moved.chain(changed) {
                 match row.iter_mut().find(|(at, _)| *at == bone) {
-                    Some((_, a)) => *a += (away * w).extend(0.0),
-                    None => row.push((bone, (away * w).extend(0.0))),
+                    Some((_, a)) => *a += more,
+                    None => row.push((bone, more)),
                 }
             }
             terms.push(row).map_err(|_| TOO_MANY)?;
@@ -412,7 +459,7 @@ impl Target<'_> {
 }
 
 /// A list that `u32` cannot count.
-const TOO_MANY: TransferError = TransferError::Part { part: "a list of more than 4 billion entries" };
+pub(crate) const TOO_MANY: TransferError = TransferError::Part { part: "a list of more than 4 billion entries" };
 
 /// Moments of a vertex of corrective smoothing, about `middle`: those of direct delta mush whose q is the smoothed surface, and whose R
 /// turns as the ring of the vertex on that surface does.
@@ -425,7 +472,7 @@ const TOO_MANY: TransferError = TransferError::Part { part: "a list of more than
 ///
 /// Direct delta mush has f_k in the place of y_k. The two are parallel where weights are linear, so S is scaled by the s that fits s y to f
 /// best, and its symmetric part is taken.
-fn ring_moments(smooth: &CorrectiveSmooth, v: usize, middle: DVec3) -> Vec<(BoneIndex, [f64; CHANNELS])> {
+pub(crate) fn ring_moments(smooth: &CorrectiveSmooth, v: usize, middle: DVec3) -> Vec<(BoneIndex, [f64; CHANNELS])> {
     let terms = |u: usize| smooth.smoothed().terms.of(u);
     let of = |u: usize, bone: BoneIndex| terms(u).iter().find(|(b, _)| *b == bone).map_or(DVec4::ZERO, |(_, a)| *a);
     let centre = smooth.centres()[v];

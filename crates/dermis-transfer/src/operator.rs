@@ -524,7 +524,24 @@ fn smoothing(
     let mut row_of = vec![u32::MAX; positions.len()];
     places.iter().zip(0..).for_each(|(&at, row)| row_of[at as usize] = row);
     let held: Vec<f64> = places.iter().map(|&at| areas[at as usize] * trust[at as usize]).collect();
-    let mut entries: Vec<(usize, usize, f64)> = (0..).zip(&held).map(|(row, x)| (row, row, *x)).collect();
+    let entries = laplacian(positions, triangles, &row_of, length, &held);
+    let factor = SparseFactor::new(places.len(), &entries)?;
+    let mut scale = held.clone();
+    factor.solve_with(&mut scale, &mut SolveMemory::default())?;
+    scale.iter_mut().for_each(|one| *one = 1.0 / *one);
+    Ok(Smoothing { places: places.to_vec(), held, factor, scale })
+}
+
+/// The lower half of ℓ² L + diag `diagonal`, on the vertices that have a row (`u32::MAX`: none). L is the cotangent Laplacian with
+/// cotangents held within [`COTANGENTS`].
+pub(crate) fn laplacian(
+    positions: &[DVec3],
+    triangles: &[[u32; 3]],
+    row_of: &[u32],
+    length: f64,
+    diagonal: &[f64],
+) -> Vec<(usize, usize, f64)> {
+    let mut entries: Vec<(usize, usize, f64)> = (0..).zip(diagonal).map(|(row, x)| (row, row, *x)).collect();
     for triangle in triangles {
         for k in 0..3 {
             let [o, i, j] = [triangle[k], triangle[(k + 1) % 3], triangle[(k + 2) % 3]];
@@ -540,9 +557,5 @@ fn smoothing(
             entries.extend([(row, column, -weight), (row, row, weight), (column, column, weight)]);
         }
     }
-    let factor = SparseFactor::new(places.len(), &entries)?;
-    let mut scale = held.clone();
-    factor.solve_with(&mut scale, &mut SolveMemory::default())?;
-    scale.iter_mut().for_each(|one| *one = 1.0 / *one);
-    Ok(Smoothing { places: places.to_vec(), held, factor, scale })
+    entries
 }

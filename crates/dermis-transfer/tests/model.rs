@@ -42,7 +42,7 @@ fn made(model: Deformer, arm: Arm, target: Mesh) -> Made {
     let body = Body::new(arm.rig.mesh()).unwrap();
     let operator = Operator::new(&body, &target, &Settings::default()).unwrap();
     let weights = carried_weights(&operator, arm.weights(), 8).unwrap();
-    let carried = carried_model(&model, &operator, (&target, &weights), body.unit()).unwrap();
+    let carried = carried_model(&model, &operator, (&target, &weights), None, body.unit()).unwrap();
     Made { arm, model, target, operator, weights, carried }
 }
 
@@ -206,7 +206,7 @@ fn corrections_fade_where_that_is_asked_for() {
     let body = Body::new(made.arm.rig.mesh()).unwrap();
     let settings = Settings { falloff: Some(0.002), ..Settings::default() };
     let faded = Operator::new(&body, &made.target, &settings).unwrap();
-    let model = carried_model(&made.model, &faded, (&made.target, &made.weights), body.unit()).unwrap();
+    let model = carried_model(&made.model, &faded, (&made.target, &made.weights), None, body.unit()).unwrap();
     let blended = made.carried.clone().without_correction();
     for pose in ArmPose::some(4, 3) {
         let pose = made.arm.transforms(&pose);
@@ -254,7 +254,7 @@ fn parts_that_belong_to_the_body_alone_are_refused_by_name() {
     let operator = Operator::new(&body, &target, &Settings::default()).unwrap();
     let weights = carried_weights(&operator, arm.weights(), 8).unwrap();
     let refused =
-        |model: &Deformer| carried_model(model, &operator, (&target, &weights), body.unit()).map(|_| ()).unwrap_err();
+        |model: &Deformer| carried_model(model, &operator, (&target, &weights), None, body.unit()).map(|_| ()).unwrap_err();
     let rest = Deformer::new(arm.rig.mesh().positions.clone(), Base::Rest, None).unwrap();
     assert_eq!(refused(&rest), TransferError::Part { part: "a base of rest shapes" });
 }

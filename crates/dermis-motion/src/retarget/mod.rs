@@ -248,6 +248,44 @@ pub fn retarget(
     Ok(described(&transfer, &pairs, motion, planted))
 }
 
+/// Counterparts of the bones of `source` in `target`, paired as for a motion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counterparts {
+    /// Of every bone of the source, in its order; `None` for a bone that the target has not.
+    pub bones: Vec<Option<BoneIndex>>,
+    /// How bones were paired.
+    pub paired_by: PairedBy,
+}
+
+/// Finds the counterparts of the bones of `source`. Where a chain of the target has other numbers of bones, a counterpart is the nearest bone
+/// along it.
+///
+/// # Errors
+/// [`RetargetError`]: nothing in common, limbs of both without partner, a table that names bones which are not there.
+pub fn counterparts(
+    source: Character<'_>,
+    target: Character<'_>,
+    table: &PairTable,
+) -> Result<Counterparts, RetargetError> {
+    let (mut from, mut to) = (Body::new(source.skeleton, source.weights)?, Body::new(target.skeleton, target.weights)?);
+    let pairs = pairs::pair(&mut from, &mut to, table, Unpaired::Refused)?;
+    let mut best: Vec<Option<(f64, bool, usize)>> = vec![None; from.len()];
+    for (bone, partner) in pairs.partners.iter().enumerate() {
+        let Some(partner) = partner else { continue };
+        let (at, away) =
+            if partner.part <= 0.5 { (partner.bone, partner.part) } else { (partner.next, 1.0 - partner.part) };
+        let found = (away, !partner.same_name, bone);
+        if best[at].is_none_or(|known| found < known) {
+            best[at] = Some(found);
+        }
+    }
+    let mut bones = vec![None; from.len()];
+    for (at, found) in best.into_iter().enumerate() {
+        bones[from.original[at]] = found.map(|(_, _, bone)| BoneIndex::new(to.original[bone]));
+    }
+    Ok(Counterparts { bones, paired_by: pairs.by })
+}
+
 /// What was done, in names.
 fn described(transfer: &Transfer<'_>, pairs: &pairs::Pairs, motion: Motion, planted: plant::Planted) -> Retargeted {
     let (source, target) = (transfer.source, transfer.target);

@@ -30,7 +30,7 @@ pub fn levels(folder: &Path) -> Result<(), String> {
         let operator = Operator::new(&body, &target, &Settings::default()).map_err(|e| e.to_string())?;
         let carried_w = carried_weights(&operator, weights, 8).map_err(|e| e.to_string())?;
         let carried =
-            carried_model(&model, &operator, (&target, &carried_w), body.unit()).map_err(|e| e.to_string())?;
+            carried_model(&model, &operator, (&target, &carried_w), None, body.unit()).map_err(|e| e.to_string())?;
         let truth = carried_skins(&body, mesh, &target.positions, &skins);
         let lbs = rms(blended(&target.positions, &carried_w, &poses)?.iter().zip(&truth));
         let carried_rms = rms(posed(&carried, &poses)?.iter().zip(&truth));

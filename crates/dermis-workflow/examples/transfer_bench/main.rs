@@ -3,6 +3,7 @@
 //! `cargo xtask bench transfer FOLDER` runs this. FOLDER holds the garments and bodies that the documentation names; the bundled body
 //! is read from `assets/body`. Prints a JSON object a row.
 
+mod character;
 mod data;
 mod levels;
 mod rivals;
@@ -15,8 +16,8 @@ use std::path::{Path, PathBuf};
 fn main() {
     let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_default());
     let wanted = std::env::args().nth(2);
-    let parts: [(&str, fn(&Path) -> Result<(), String>); 4] =
-        [("suits", weights::suits), ("cloth", weights::cloth), ("worn", worn::worn), ("levels", levels::levels)];
+    let parts: [(&str, fn(&Path) -> Result<(), String>); 5] =
+        [("suits", weights::suits), ("cloth", weights::cloth), ("worn", worn::worn), ("levels", levels::levels), ("character", character::character)];
     for (name, run) in parts {
         if wanted.as_deref().is_some_and(|wanted| wanted != name) {
             continue;

@@ -367,7 +367,7 @@ impl TransferRecipe {
         // A static mesh may want shapes alone.
         let skinned = wanted.weights || own.is_some() || wanted.corrections;
         let carried = match wanted.corrections {
-            true => carried_model(&from.deformer, &operator, (&mesh, &weights), body.unit()),
+            true => carried_model(&from.deformer, &operator, (&mesh, &weights), own.as_ref().map(|_| &of_body), body.unit()),
             false => {
                 Deformer::new(mesh.positions.clone(), Base::Lbs(weights.clone()), None).map_err(TransferError::from)
             }
