@@ -3,7 +3,7 @@
 use crate::options::{SpaceArgs, existing, page};
 use crate::ui::{Stop, Ui};
 use dermis_workflow::load::Source;
-use dermis_workflow::recipe::{CarriedIsland, CarriedMesh, Input, TransferOutcome, TransferRecipe};
+use dermis_workflow::recipe::{CarriedIsland, CarriedMesh, CharacterMatch, Input, TransferOutcome, TransferRecipe};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,7 +13,8 @@ pub struct TransferArgs {
     /// The body: a skinned rig (.glb, .gltf, .fbx, .npz) or a model (.dermis)
     #[arg(value_name = "BODY")]
     from: Source,
-    /// Meshes that lie on the body at rest (.obj, .glb, .gltf, .fbx, .npz, .dermis); a folder stands for the meshes in it
+    /// Meshes that lie on the body at rest, or another character with its skeleton (.obj, .glb, .gltf, .fbx, .npz, .dermis); a folder stands for
+    /// the meshes in it
     #[arg(value_name = "MESH", required = true, num_args = 1..)]
     to: Vec<Source>,
     /// Where the result goes: a file for one mesh (.dermis, .glb, .npz), a folder for several
@@ -41,6 +42,16 @@ pub struct TransferArgs {
     /// Corrections fade over this distance, from 1 cm off the body on, centimetres on a body of 1.7 m: for coats and wings
     #[arg(long, value_name = "CM", allow_negative_numbers = true)]
     falloff: Option<f64>,
+    /// Pairs of bones of another character, before all others: a JSON object from its bones to bones of the body, or to null, as `dermis retarget`
+    /// takes it
+    #[arg(long, value_name = "FILE")]
+    map: Option<PathBuf>,
+    /// Pairs of vertices of another character: a line has a vertex of the body and the vertex that it is, from zero
+    #[arg(long, value_name = "FILE")]
+    pairs: Option<PathBuf>,
+    /// Corrections of another character times this. By default examples in its own file decide, and without any it is 1
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    gain: Option<f64>,
     #[command(flatten)]
     space: SpaceArgs,
     /// Write a page that shows the meshes on the body in motion, where matches are trusted and what lies in the skin (.html)
@@ -64,6 +75,9 @@ pub fn run(args: &TransferArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         influences: args.influences,
         stiff_islands: args.stiff_islands / 100.0,
         falloff: args.falloff.map(|over| over / 100.0),
+        map: args.map.clone().map(Input::from),
+        pairs: args.pairs.clone().map(Input::from),
+        gain: args.gain,
         read: args.space.options()?,
         report: args.report.clone(),
         existing: existing(args.force),
@@ -97,9 +111,43 @@ pub fn show(outcome: &TransferOutcome, ui: &Ui, json: bool) -> ExitCode {
 /// Islands that are shown, at most.
 const SHOWN: usize = 8;
 
+/// How another character was matched.
+fn show_match(mesh: &CarriedMesh, character: &CharacterMatch, ui: &Ui) {
+    let vertices = match character.same_vertices {
+        true => "it has the vertices of the body".to_owned(),
+        false => format!("the body was laid onto it, {:.1} mm away in the median", 1e3 * mesh.distance),
+    };
+    ui.print(&format!(
+        "  {} of {} bones of the body have a counterpart; {vertices}",
+        character.paired, character.bones
+    ));
+    if let Some((bone, degrees)) = character.turned.as_ref().filter(|(_, degrees)| *degrees > 10.0) {
+        ui.print(&format!("  at rest {bone:?} points {degrees:.0} degrees away: corrections count from the rest pose"));
+    }
+    if mesh.corrections == 0 {
+        return;
+    }
+    let Some(found) = character.examples else {
+        ui.print(&format!("  corrections times {:.2}; not validated: it has no examples", character.gain));
+        return;
+    };
+    let checked = match found.cross_validated {
+        Some(left) => format!("{:.2} mm cross-validated", 1e3 * left),
+        None => "not validated: it is one example".to_owned(),
+    };
+    ui.print(&format!(
+        "  corrections times {:.2}, from {} examples of its own, leave {checked}; at full size {:.2} mm, the base alone {:.2} mm",
+        character.gain,
+        found.examples,
+        1e3 * found.whole,
+        1e3 * found.base,
+    ));
+}
+
 fn show_mesh(mesh: &CarriedMesh, ui: &Ui) {
     let counted = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     let place = match mesh.on_body {
+        _ if mesh.character.is_some() => "another character".to_owned(),
         true => "on the body".to_owned(),
         false => format!("{:.1} mm from the body in the median", 1e3 * mesh.distance),
     };
@@ -117,6 +165,9 @@ fn show_mesh(mesh: &CarriedMesh, ui: &Ui) {
         got.push(counted(mesh.shapes, "morph target", "morph targets"));
     }
     ui.print(&format!("  it has {}", got.join(", ")));
+    if let Some(character) = &mesh.character {
+        show_match(mesh, character, ui);
+    }
     if mesh.islands.len() > 1 {
         let mut largest: Vec<&CarriedIsland> = mesh.islands.iter().collect();
         largest.sort_by(|a, b| b.size.total_cmp(&a.size));

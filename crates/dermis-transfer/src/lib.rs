@@ -32,7 +32,7 @@ pub use body::Body;
 pub use clearance::{Clearance, Skin};
 pub use error::TransferError;
 pub use islands::Island;
-pub use model::carried_model;
+pub use model::{carried_model, with_gain};
 pub use operator::{Operator, Settings};
 pub use proportions::Proportions;
 pub use register::laid_onto;

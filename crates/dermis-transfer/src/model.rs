@@ -79,6 +79,40 @@ pub fn carried_model(
     Ok(made)
 }
 
+/// The same model with all that corrects its base times a factor.
+///
+/// # Errors
+/// [`TransferError::Part`] for a correction that [`carried_model`] does not carry.
+pub fn with_gain(deformer: &Deformer, gain: f64) -> Result<Deformer, TransferError> {
+    let shapes = |shapes: &CompiledShapes| {
+        let mut made = shapes.clone();
+        made.displacements.iter_mut().for_each(|u| *u *= gain);
+        made.radii.iter_mut().for_each(|radius| *radius *= gain);
+        made
+    };
+    let mut made = deformer.clone().without_correction();
+    for correction in deformer.corrections() {
+        made = match correction {
+            Correction::Joints(joints) => {
+                let mut scaled = Joints::clone(joints);
+                scaled.coefficients = joints.coefficients.map(|u| u * gain);
+                scaled.shared = joints.shared.map(|term| SharedTerm {
+                    offset: term.offset * gain,
+                    weight: term.weight * gain,
+                    ..*term
+                });
+                scaled.radii.iter_mut().for_each(|radius| *radius *= gain);
+                scaled.layer = joints.layer.as_ref().map(shapes);
+                made.followed_by(scaled)?
+            }
+            Correction::Shapes(own) => made.followed_by(shapes(own))?,
+            Correction::Enveloping(_) => return Err(TransferError::Part { part: "multi-weight enveloping" }),
+            Correction::PoseSpace(_) => return Err(TransferError::Part { part: "a pose space that is not compiled" }),
+        };
+    }
+    Ok(made)
+}
+
 /// Displacements at rest, carried: P Δ.
 ///
 /// # Errors

@@ -10,8 +10,10 @@
 //! g is the ratio of the extents. ℓ_k is the distance to the farthest child, of a bone without children to its parent.
 //!
 //! Rotations of joints stay what they are, so both characters must rest alike ([`Proportions::turned`]). What has a length changes with
-//! it: corrections, radii and remembered sculpts by s_v, the fixed centre of a joint by A of the bone that turns, changes of weights by g, and the
-//! moments of direct delta mush by A_k, bone by bone. At the bind pose nothing moves.
+//! it: corrections, radii, remembered sculpts, and what a base of moments has about its vertex, by s_v; the fixed centre of a joint by A of the bone
+//! that turns; changes of weights by g. At the bind pose nothing moves.
+//!
+//! Closest points on the other character become counterparts once the body is [laid onto](crate::laid_onto) it.
 
 use crate::error::TransferError;
 use crate::model::{TOO_MANY, ring_moments};
@@ -30,6 +32,9 @@ use rayon::prelude::*;
 const MOST_SCALE: f64 = 4.0;
 /// A bone shorter than this part of the skeleton has no direction and no length.
 const LEAST_LENGTH: f64 = 1e-3;
+
+/// A bone longer than this part of the skeleton tells how the character stands.
+const LONG: f64 = 0.05;
 
 /// How the bones of a body become those of another character.
 #[derive(Clone, Debug)]
@@ -63,9 +68,8 @@ impl Place {
         let t = self.to - self.from * s;
         let x = first * s + t * w;
         let second = [[4, 5, 6], [5, 7, 8], [6, 8, 9]];
-        let pair = |i: usize, j: usize| {
-            s * s * m[second[i][j]] + s * (first[i] * t[j] + t[i] * first[j]) + w * t[i] * t[j]
-        };
+        let pair =
+            |i: usize, j: usize| s * s * m[second[i][j]] + s * (first[i] * t[j] + t[i] * first[j]) + w * t[i] * t[j];
         [w, x.x, x.y, x.z, pair(0, 0), pair(0, 1), pair(0, 2), pair(1, 1), pair(1, 2), pair(2, 2)]
     }
 }
@@ -76,9 +80,8 @@ fn ends(skeleton: &Skeleton) -> Vec<(BoneIndex, BoneIndex)> {
     let mut ends: Vec<Option<(BoneIndex, BoneIndex)>> = vec![None; skeleton.len()];
     for (bone, parent) in skeleton.parents().enumerate() {
         let Some(parent) = *parent else { continue };
-        let longer = |(_, other): (BoneIndex, BoneIndex)| {
-            head(parent).distance(head(bone)) > head(parent).distance(head(other))
-        };
+        let longer =
+            |(_, other): (BoneIndex, BoneIndex)| head(parent).distance(head(bone)) > head(parent).distance(head(other));
         if ends[parent.get()].is_none_or(longer) {
             ends[parent.get()] = Some((parent, bone));
         }
@@ -97,7 +100,8 @@ impl Proportions {
     pub fn new(body: &Skeleton, other: &Skeleton, counterparts: &[Option<BoneIndex>]) -> Option<Self> {
         let head = |skeleton: &Skeleton, bone: BoneIndex| skeleton.bind()[bone].translation;
         let first = body.bones().find(|bone| counterparts[bone.get()].is_some())?;
-        let mut made = Self { bones: vec![], maps: vec![], paired: counterparts.iter().flatten().count(), turned: None };
+        let mut made =
+            Self { bones: vec![], maps: vec![], paired: counterparts.iter().flatten().count(), turned: None };
         let size = |skeleton: &Skeleton| {
             let heads = skeleton.bind().iter().map(|bind| bind.translation).collect();
             Mesh { positions: heads, ..Mesh::default() }.extent()
@@ -127,7 +131,7 @@ impl Proportions {
             let scale = match theirs {
                 Some(theirs) => {
                     let angle = own.angle_between(theirs);
-                    if start == bone && made.turned.is_none_or(|(_, most)| angle > most) {
+                    if start == bone && own.length() > LONG * size && made.turned.is_none_or(|(_, most)| angle > most) {
                         made.turned = Some((bone, angle));
                     }
                     (theirs.length() / own.length()).clamp(whole / MOST_SCALE, whole * MOST_SCALE)
@@ -145,7 +149,7 @@ impl Proportions {
         self.paired
     }
 
-    /// The bone whose direction at rest differs most from its counterpart's, and by what angle, radians. Where that is large, as between arms
+    /// The long bone whose direction at rest differs most from its counterpart's, and by what angle, radians. Where that is large, as between arms
     /// that hang and arms held out, the characters rest in different poses.
     pub fn turned(&self) -> Option<(BoneIndex, f64)> {
         self.turned
@@ -168,11 +172,12 @@ impl Proportions {
     }
 
     /// s of every vertex.
-    fn scales(&self, weights: &Influences) -> Vec<f64> {
+    pub fn scales(&self, weights: &Influences) -> Vec<f64> {
         let one = |v: usize| {
-            let (sum, scaled) = weights.of(v).iter().fold((0.0, 0.0), |(sum, scaled), (bone, w)| {
-                (sum + w, scaled + w * self.maps[bone.get()].scale)
-            });
+            let (sum, scaled) = weights
+                .of(v)
+                .iter()
+                .fold((0.0, 0.0), |(sum, scaled), (bone, w)| (sum + w, scaled + w * self.maps[bone.get()].scale));
             if sum > 0.0 { scaled / sum } else { self.maps[0].scale }
         };
         (0..weights.vertices()).map(one).collect()
@@ -182,7 +187,6 @@ impl Proportions {
     ///
     /// - `weights`: the body's own
     /// - `rest`: the body in the other's proportions, as [`rest`](Self::rest) has it, or the other character where it has the body's vertices
-    /// - `gain`: a factor of what corrects the base
     ///
     /// # Errors
     /// [`TransferError::Part`] for a part that [`carried_model`](crate::carried_model) does not carry either.
@@ -192,27 +196,34 @@ impl Proportions {
         weights: &Influences,
         (rest, other_weights): (&[DVec3], &Influences),
         other: &Skeleton,
-        gain: f64,
     ) -> Result<Deformer, TransferError> {
-        let extent = |positions: &[DVec3]| Mesh { positions: positions.to_vec(), ..Mesh::default() }.extent();
-        let (old, new) = (extent(deformer.rest()), extent(rest));
-        let size = if old > 0.0 && new > 0.0 { new / old } else { 1.0 };
-        let turned = Turned { to: self, scales: self.scales(weights), old: deformer.rest(), rest, weights: other_weights, other, size, gain };
-        let mut made = Deformer::new(rest.to_vec(), turned.base(deformer)?, None)?;
+        let (scales, old) = (self.scales(weights), deformer.rest());
+        let size = larger(old, rest);
+        let moved = Moved { to: self, scales, old, rest, weights: other_weights, other, size };
+        let mut made = Deformer::new(rest.to_vec(), moved.base(deformer)?, None)?;
         for correction in deformer.corrections() {
             made = match correction {
-                Correction::Joints(joints) => made.followed_by(turned.joints(joints)?)?,
-                Correction::Shapes(shapes) => made.followed_by(turned.shapes(shapes))?,
+                Correction::Joints(joints) => made.followed_by(moved.joints(joints)?)?,
+                Correction::Shapes(shapes) => made.followed_by(moved.shapes(shapes))?,
                 Correction::Enveloping(_) => return Err(TransferError::Part { part: "multi-weight enveloping" }),
-                Correction::PoseSpace(_) => return Err(TransferError::Part { part: "a pose space that is not compiled" }),
+                Correction::PoseSpace(_) => {
+                    return Err(TransferError::Part { part: "a pose space that is not compiled" });
+                }
             };
         }
         Ok(made)
     }
 
     /// The training poses of the body on the bones of the other character. Joints between bones of one counterpart are left out.
-    pub fn training(&self, training: &TrainingPoses, body: &Skeleton, other: &Skeleton, size: f64) -> TrainingPoses {
-        let length = training.length * size;
+    ///
+    /// - `body`, `other`: the skeletons, with the skins at rest
+    pub fn training(
+        &self,
+        training: &TrainingPoses,
+        (body, old): (&Skeleton, &[DVec3]),
+        (other, rest): (&Skeleton, &[DVec3]),
+    ) -> TrainingPoses {
+        let length = training.length * larger(old, rest);
         let pair = |&(from, to): &(BoneIndex, BoneIndex)| (self.bones[from.get()], self.bones[to.get()]);
         let kept: Vec<usize> = (0..training.joints.len())
             .filter(|&at| {
@@ -220,7 +231,11 @@ impl Proportions {
                 from != to
             })
             .collect();
-        let made = TrainingPoses { joints: kept.iter().map(|&at| pair(&training.joints[at])).collect(), features: vec![], length };
+        let made = TrainingPoses {
+            joints: kept.iter().map(|&at| pair(&training.joints[at])).collect(),
+            features: vec![],
+            length,
+        };
         let mut features = Vec::with_capacity(training.poses() * kept.len());
         for pose in training.features.chunks_exact(training.joints.len().max(1)) {
             for (new, &at) in kept.iter().enumerate() {
@@ -238,8 +253,15 @@ impl Proportions {
     }
 }
 
+/// g: how much larger one set of points is than another.
+fn larger(old: &[DVec3], new: &[DVec3]) -> f64 {
+    let extent = |positions: &[DVec3]| Mesh { positions: positions.to_vec(), ..Mesh::default() }.extent();
+    let (old, new) = (extent(old), extent(new));
+    if old > 0.0 && new > 0.0 { new / old } else { 1.0 }
+}
+
 /// A model on its way.
-struct Turned<'a> {
+struct Moved<'a> {
     to: &'a Proportions,
     /// s of every vertex.
     scales: Vec<f64>,
@@ -249,10 +271,9 @@ struct Turned<'a> {
     other: &'a Skeleton,
     /// g.
     size: f64,
-    gain: f64,
 }
 
-impl Turned<'_> {
+impl Moved<'_> {
     fn bone(&self, bone: BoneIndex) -> BoneIndex {
         self.to.bones[bone.get()]
     }
@@ -349,17 +370,19 @@ impl Turned<'_> {
                 is_kept.then(|| next - 1)
             })
             .collect();
-        made.gravity.iter_mut().flat_map(|gravity| &mut gravity.bones).for_each(|sagging| sagging.bone = self.bone(sagging.bone));
+        made.gravity
+            .iter_mut()
+            .flat_map(|gravity| &mut gravity.bones)
+            .for_each(|sagging| sagging.bone = self.bone(sagging.bone));
         made.weld = self.weld(&joints.weld);
         made.weights = self.weights.clone();
         let (mut terms, mut coefficients, mut shared) = (Rows::default(), Rows::default(), Rows::default());
         for (v, s) in self.scales.iter().enumerate() {
-            let factor = s * self.gain;
             let (mut rest, mut own) = (joints.coefficients.of(v), vec![]);
             for &term in joints.terms.of(v) {
                 let (numbers, others) = rest.split_at(widths[term as usize]);
                 if places[term as usize].is_some() {
-                    own.extend(numbers.iter().map(|u| u * factor));
+                    own.extend(numbers.iter().map(|u| u * s));
                 }
                 rest = others;
             }
@@ -369,9 +392,9 @@ impl Turned<'_> {
             let term = |term: &SharedTerm| {
                 let mut term = *term;
                 term.bone = self.bone(term.bone);
-                term.offset *= factor;
+                term.offset *= *s;
                 // What it multiplies is longer by s, in units that are longer by g.
-                term.weight *= self.size * self.gain;
+                term.weight *= self.size;
                 term
             };
             shared.push(joints.shared.of(v).iter().map(term)).map_err(|_| TOO_MANY)?;
@@ -388,7 +411,7 @@ impl Turned<'_> {
         let mut made = shapes.clone();
         made.kernel = self.kernel(&shapes.kernel);
         for (v, s) in self.scales.iter().enumerate() {
-            made.displacements[shapes.terms.range(v)].iter_mut().for_each(|u| *u *= s * self.gain);
+            made.displacements[shapes.terms.range(v)].iter_mut().for_each(|u| *u *= *s);
         }
         made.radii.iter_mut().zip(&self.scales).for_each(|(radius, s)| *radius *= s);
         if let Carrier::Bones(bones) = &mut made.carrier {

@@ -4,9 +4,12 @@ use dermis_deform::{Base, Correction, Deformer};
 use dermis_fit::method::{BaseChoice, JointMethod, SmoothingSteps};
 use dermis_fit::{FitInput, Method, silent};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
-use dermis_rig::{BoneTransforms, ExampleSet, Influences, Mesh};
+use dermis_rig::{BoneTransforms, ExampleSet, Influences, Mesh, Skeleton};
 use dermis_testkit::{Arm, ArmPose, Random};
-use dermis_transfer::{Body, Clearance, Operator, Settings, Skin, TransferError, carried_model, carried_weights};
+use dermis_transfer::{
+    Body, Clearance, Operator, Proportions, Settings, Skin, TransferError, carried_model, carried_weights, laid_onto,
+    with_gain,
+};
 
 /// A sleeve over the arm: its own tessellation, six millimetres outside.
 fn sleeve() -> Mesh {
@@ -253,8 +256,57 @@ fn parts_that_belong_to_the_body_alone_are_refused_by_name() {
     let body = Body::new(arm.rig.mesh()).unwrap();
     let operator = Operator::new(&body, &target, &Settings::default()).unwrap();
     let weights = carried_weights(&operator, arm.weights(), 8).unwrap();
-    let refused =
-        |model: &Deformer| carried_model(model, &operator, (&target, &weights), None, body.unit()).map(|_| ()).unwrap_err();
+    let refused = |model: &Deformer| {
+        carried_model(model, &operator, (&target, &weights), None, body.unit()).map(|_| ()).unwrap_err()
+    };
     let rest = Deformer::new(arm.rig.mesh().positions.clone(), Base::Rest, None).unwrap();
     assert_eq!(refused(&rest), TransferError::Part { part: "a base of rest shapes" });
+}
+
+#[test]
+fn a_character_twice_as_large_moves_twice_as_far() {
+    for base in ["lbs", "dqs", "mush"] {
+        let arm = Arm::new(40, 24);
+        let model = fitted(&arm, base);
+        let large = |m: &DAffine3| DAffine3 { translation: m.translation * 2.0, ..*m };
+        let (own, weights) = (arm.rig.skeleton(), arm.weights());
+        let bind = own.bind().iter().map(large).collect();
+        let other = Skeleton::new(own.names().to_vec(), own.parents().to_vec(), bind).unwrap();
+        let names: Vec<_> = own.bones().map(Some).collect();
+        let map = Proportions::new(own, &other, &names).unwrap();
+        let rest = map.rest(model.rest(), weights);
+        let twice: Vec<DVec3> = model.rest().iter().map(|p| *p * 2.0).collect();
+        assert!(largest(&rest, &twice) < 1e-12);
+        let moved = map.model(&model, weights, (&twice, weights), &other).unwrap();
+        for example in arm.examples(&poses()) {
+            let pose = BoneTransforms::new(example.transforms.iter().map(large).collect());
+            let wanted: Vec<DVec3> = skin(&model, &example.transforms).iter().map(|p| *p * 2.0).collect();
+            let off = largest(&skin(&moved, &pose), &wanted);
+            assert!(off < 1e-9, "{base}: {off}");
+            // Half of what corrects it.
+            let half = skin(&with_gain(&moved, 0.5).unwrap(), &pose);
+            let base = skin(&moved.clone().without_correction(), &pose);
+            let middle: Vec<DVec3> = base.iter().zip(&wanted).map(|(a, b)| (*a + *b) * 0.5).collect();
+            assert!(largest(&half, &middle) < 1e-9);
+        }
+    }
+}
+
+#[test]
+fn a_skin_laid_onto_another_of_other_vertices_lies_on_it() {
+    let (thin, thick) = (Arm::new(40, 24), Arm::new(31, 17));
+    let mut other = thick.rig.mesh().clone();
+    other.positions.iter_mut().for_each(|p| *p = DVec3::new(p.x, 1.3 * p.y, 1.2 * p.z));
+    let body = Body::new(&other).unwrap();
+    let laid = laid_onto(&body, thin.rig.mesh(), &[]).unwrap();
+    let mut off: Vec<f64> = laid.iter().map(|p| body.find(*p, None, 0.0).unwrap().distance).collect();
+    off.sort_by(f64::total_cmp);
+    assert!(off[off.len() * 9 / 10] < 0.002, "{:?}", off[off.len() * 9 / 10]);
+    // A marked vertex goes where it belongs.
+    let marked = laid_onto(&body, thin.rig.mesh(), &[(0, 30)]).unwrap();
+    assert!(marked[0].distance(other.positions[30]) < 0.01);
+    assert_eq!(
+        laid_onto(&body, thin.rig.mesh(), &[(0, 1 << 20)]),
+        Err(TransferError::Marked { mesh: 0, body: 1 << 20 })
+    );
 }

@@ -106,6 +106,58 @@ fn shapes_and_clips_of_a_rig_drive_the_sleeve() {
 }
 
 #[test]
+fn another_character_takes_what_the_body_learnt() {
+    let desk = desk();
+    let walk = |rings: usize| Tube::new(rings, 6, 0.4, Flesh::Bulge);
+    desk.put("large.npz", walk(12).grown(1.5).bundle());
+    desk.put("finer.npz", walk(17).grown(1.5).bundle());
+    desk.put("finer.glb", Tube::new(17, 1, 0.0, Flesh::Weights).grown(1.5).scene(&[], &[]));
+    // What is left of linear blending on the walk, by the body and by a copy of it that is half as large again.
+    let ratio = |model: &str, set: &str| {
+        let told = desk.json(&format!("eval {model} --examples {set} --json"));
+        number(&told, "errors.rms") / number(&told, "baseline.rms")
+    };
+    let told = desk.json("transfer body.dermis large.npz -o large.dermis --gain 1 --json");
+    let character = &told["meshes"][0]["character"];
+    assert_eq!((&character["same_vertices"], number(character, "paired")), (&Value::Bool(true), 3.0), "{told}");
+    let own = ratio("body.dermis", "walk.npz");
+    assert!((ratio("large.dermis", "large.npz") / own - 1.0).abs() < 0.01);
+    // Of another tessellation: the body is laid onto it.
+    let told = desk.json("transfer body.dermis finer.glb -o finer.dermis --report page.html --json");
+    assert_eq!(told["meshes"][0]["character"]["same_vertices"], false, "{told}");
+    assert!(ratio("finer.dermis", "finer.npz") < own + 0.1, "{} {own}", ratio("finer.dermis", "finer.npz"));
+    assert!(String::from_utf8(desk.bytes("page.html")).unwrap().contains("given to another"));
+    let text = desk.good("transfer body.dermis finer.glb -o again.dermis").out;
+    assert!(text.contains("3 of 3 bones") && text.contains("not validated"), "{text}");
+    // Its examples bulge half as much.
+    let (whole, thin) = (walk(12).grown(1.5), Tube::new(12, 6, 0.4, Flesh::Weights).grown(1.5));
+    let mut half = walk(12).grown(1.5);
+    for (at, skin) in half.skins.iter_mut().enumerate() {
+        skin.iter_mut().zip(&whole.skins[at]).zip(&thin.skins[at]).for_each(|((p, a), b)| *p = (*a + *b) * 0.5);
+    }
+    desk.put("half.npz", half.bundle());
+    let told = desk.json("transfer body.dermis half.npz -o half.dermis --json");
+    let character = &told["meshes"][0]["character"];
+    assert!((number(character, "gain") - 0.5).abs() < 0.1, "{told}");
+    assert!(number(character, "examples.cross_validated") < number(character, "examples.whole"), "{told}");
+    // Marked pairs, and what acts on nothing.
+    desk.put("pairs.txt", "# ends\n0 0\n1, 1\n");
+    desk.put("broken.txt", "0 0\n1\n");
+    desk.put("far.txt", "0 100000\n");
+    desk.good("transfer body.dermis finer.glb -o paired.dermis --pairs pairs.txt");
+    for (line, words) in [
+        ("transfer body.dermis finer.glb -o x.dermis --pairs broken.txt", vec!["line 2", "no pair"]),
+        ("transfer body.dermis finer.glb -o x.dermis --pairs far.txt", vec!["100000", "not there"]),
+        ("transfer body.dermis large.npz -o x.dermis --pairs pairs.txt", vec!["--pairs"]),
+        ("transfer body.dermis sleeve.obj -o x.dermis --gain 0.5", vec!["--gain"]),
+        ("transfer body.dermis finer.glb -o x.dermis --gain 9", vec!["--gain"]),
+        ("transfer body.dermis finer.glb sleeve.obj -o folder --report x.html", vec!["one character"]),
+    ] {
+        desk.bad(line, &words);
+    }
+}
+
+#[test]
 fn what_does_not_go_together_is_refused_with_the_remedy() {
     let desk = desk();
     let moved = |name: &str, map: fn(DVec3) -> DVec3| {

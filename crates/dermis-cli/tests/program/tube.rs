@@ -76,6 +76,18 @@ impl Tube {
         self
     }
 
+    /// The same character of another size, in the same poses.
+    pub fn grown(mut self, size: f64) -> Self {
+        let grown = |m: &DAffine3| DAffine3 { translation: m.translation * size, ..*m };
+        self.skins.iter_mut().chain([&mut self.mesh.positions]).flatten().for_each(|p| *p *= size);
+        let bind = self.skeleton.bind().iter().map(grown).collect();
+        self.skeleton = Skeleton::new(self.skeleton.names().to_vec(), self.skeleton.parents().to_vec(), bind).unwrap();
+        for pose in &mut self.poses {
+            *pose = WorldPose::new(pose.bones.iter().map(grown).collect());
+        }
+        self
+    }
+
     pub fn with_maps(mut self) -> Self {
         let row = (0..3).map(|b| (BoneIndex::new(b), 1.0)).collect::<Vec<_>>();
         self.maps = Some(Influences::from_rows(vec![row; self.mesh.positions.len()]).unwrap());

@@ -31,9 +31,8 @@ pub fn character(folder: &Path) -> Result<(), String> {
         };
         let unscaled = |model: dermis_deform::Deformer| posed(&model, &poses);
         let other_mesh = other.mesh();
-        let by_index = map
-            .model(&model, own_weights, (&other_mesh.positions, weights), to, 1.0)
-            .map_err(|e| e.to_string())?;
+        let by_index =
+            map.model(&model, own_weights, (&other_mesh.positions, weights), to).map_err(|e| e.to_string())?;
         print("the same index", rms(unscaled(by_index.clone())?.iter().zip(&skins)) / lbs);
         print("  its base alone", rms(posed(&by_index.without_correction(), &poses)?.iter().zip(&skins)) / lbs);
         let rest = map.rest(&own.mesh().positions, own_weights);
@@ -46,14 +45,21 @@ pub fn character(folder: &Path) -> Result<(), String> {
                 stand.positions = laid_onto(&other_body, &stand, &[]).map_err(|e| e.to_string())?;
             }
             let weights_there = map.weights(own_weights);
-            let moved = map.model(&model, own_weights, (&stand.positions, &weights_there), to, 1.0);
+            let moved = map.model(&model, own_weights, (&stand.positions, &weights_there), to);
             let moved = moved.map_err(|e| e.to_string())?;
             let body = Body::new(&stand).ok_or("no triangles")?;
             let operator = Operator::new(&body, other_mesh, &Settings::default()).map_err(|e| e.to_string())?;
-            let carried = carried_model(&moved, &operator, (other_mesh, weights), Some(&weights_there), body.unit()).map_err(|e| e.to_string())?;
-            let mut away: Vec<f64> = stand.positions.iter().zip(&other_mesh.positions).map(|(a, b)| a.distance(*b)).collect();
+            let carried = carried_model(&moved, &operator, (other_mesh, weights), Some(&weights_there), body.unit())
+                .map_err(|e| e.to_string())?;
+            let mut away: Vec<f64> =
+                stand.positions.iter().zip(&other_mesh.positions).map(|(a, b)| a.distance(*b)).collect();
             away.sort_by(f64::total_cmp);
-            println!("{way}: on body {}, median from counterpart {:.1} mm, p90 {:.1}", operator.is_on_body(), 1e3 * away[away.len() / 2], 1e3 * away[away.len() * 9 / 10]);
+            println!(
+                "{way}: on body {}, median from counterpart {:.1} mm, p90 {:.1}",
+                operator.is_on_body(),
+                1e3 * away[away.len() / 2],
+                1e3 * away[away.len() * 9 / 10]
+            );
             print(way, rms(posed(&carried, &poses)?.iter().zip(&skins)) / lbs);
             print("  its base alone", rms(posed(&carried.without_correction(), &poses)?.iter().zip(&skins)) / lbs);
         }

@@ -16,8 +16,13 @@ use std::path::{Path, PathBuf};
 fn main() {
     let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_default());
     let wanted = std::env::args().nth(2);
-    let parts: [(&str, fn(&Path) -> Result<(), String>); 5] =
-        [("suits", weights::suits), ("cloth", weights::cloth), ("worn", worn::worn), ("levels", levels::levels), ("character", character::character)];
+    let parts: [(&str, fn(&Path) -> Result<(), String>); 5] = [
+        ("suits", weights::suits),
+        ("cloth", weights::cloth),
+        ("worn", worn::worn),
+        ("levels", levels::levels),
+        ("character", character::character),
+    ];
     for (name, run) in parts {
         if wanted.as_deref().is_some_and(|wanted| wanted != name) {
             continue;

@@ -35,7 +35,8 @@ pub fn worn(folder: &Path) -> Result<(), String> {
         let start = Instant::now();
         let operator = Operator::new(&body, &target, &Settings::default()).map_err(|e| e.to_string())?;
         let own = carried_weights(&operator, weights, 8).map_err(|e| e.to_string())?;
-        let carried = carried_model(&model, &operator, (&target, &own), None, body.unit()).map_err(|e| e.to_string())?;
+        let carried =
+            carried_model(&model, &operator, (&target, &own), None, body.unit()).map_err(|e| e.to_string())?;
         let seconds = start.elapsed().as_secs_f64();
         let [closest, inpainted, _] = rivals::all(&body, weights, &target)?;
         let rest = &target.positions;

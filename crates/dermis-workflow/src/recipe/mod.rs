@@ -41,7 +41,9 @@ pub use crate::verbs::rig::walk::{Feet, MotionSource, RigMotion};
 pub use crate::verbs::rig::{Axis, BoneNames, RigOutcome, RigRecipe};
 pub use crate::verbs::session::recipe::{SessionAct, SessionOutcome, SessionRecipe, SessionStatus};
 pub use crate::verbs::suggest::recipe::{SuggestOutcome, SuggestRecipe, SuggestedBundle};
-pub use crate::verbs::transfer::{CarriedIsland, CarriedMesh, TransferOutcome, TransferRecipe, WornPose};
+pub use crate::verbs::transfer::{
+    CarriedIsland, CarriedMesh, CharacterMatch, GainFound, TransferOutcome, TransferRecipe, WornPose,
+};
 pub use crate::verbs::view::{Shows, ViewOutcome, ViewRecipe};
 pub use crate::verbs::weights::recipe::{
     BoneRule, HeatOptions, PlanOptions, ScanOptions, ScanStart, SingleBoneOptions, WeightSource, WeightsFound,

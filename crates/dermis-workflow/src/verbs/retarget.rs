@@ -153,7 +153,7 @@ fn write_map(map: Vec<(String, Option<String>)>, out: &Output) -> Result<(), Err
 }
 
 /// A table of bones from a file.
-fn table(path: &Path) -> Result<(PairTable, FileNote), Error> {
+pub(super) fn table(path: &Path) -> Result<(PairTable, FileNote), Error> {
     let bytes = read_bytes(path)?;
     let table = serde_json::from_slice(&bytes).map_err(|error| {
         let hint = "it is a JSON object: {\"bone of the rig\": \"bone of the source\", \"another\": null}";

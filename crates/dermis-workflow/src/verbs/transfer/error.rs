@@ -41,6 +41,34 @@ pub enum Error {
         /// One of them.
         first: String,
     },
+    /// Another character that stands in another pose.
+    #[error("\"{}\" rests in another pose than the body: {bone:?} points {degrees:.0} degrees away", mesh.display())]
+    RestsApart {
+        /// The mesh.
+        mesh: PathBuf,
+        /// The bone of the body that is farthest from its counterpart.
+        bone: String,
+        /// The angle between the two.
+        degrees: f64,
+    },
+    /// Marked pairs that cannot be read.
+    #[error("\"{}\", line {line}: {text:?} is no pair of vertices", file.display())]
+    Pairs {
+        /// The file.
+        file: PathBuf,
+        /// The line, from one.
+        line: usize,
+        /// What it says.
+        text: String,
+    },
+    /// A page of several characters.
+    #[error("a page shows one character, and {count} were named with \"{}\" among them", mesh.display())]
+    PageOfSeveral {
+        /// Another character than the body.
+        mesh: PathBuf,
+        /// Meshes that were named.
+        count: usize,
+    },
     /// Corrections asked for in a file that cannot hold them.
     #[error("\"{}\" cannot hold {what}", out.display())]
     Holds {
@@ -75,6 +103,15 @@ impl Error {
                 "state `up` and `unit` of files that do not state them, or export the mesh anew".into()
             }
             Self::OtherSkeleton { .. } => "carry the body's weights as well, with `weights`".into(),
+            Self::RestsApart { .. } => {
+                "corrections follow from joints, counted from the rest pose: bind the character in the pose of the body"
+                    .into()
+            }
+            Self::Pairs { .. } => {
+                "a line has two numbers, from zero: a vertex of the body and the vertex of the character that it is"
+                    .into()
+            }
+            Self::PageOfSeveral { .. } => "carry to one character at a time, or leave `report` out".into(),
             Self::Holds { .. } => "write a model (.dermis); `dermis export` makes files for engines of it".into(),
             Self::SameName { .. } => "rename one of the files: outputs are named as the meshes are".into(),
         }

@@ -1,5 +1,6 @@
 //! `transfer`: what a body has, carried to clothes, levels of detail and other meshes.
 
+mod character;
 pub mod error;
 mod page;
 mod place;
@@ -10,13 +11,14 @@ use crate::error::Error as Any;
 use crate::load::{FileNote, ReadOptions, kind_of, load_model, load_rig_with_clips, read_contents};
 use crate::output::{Output, ending, reserve_file, reserve_folder};
 use crate::recipe::{Existing, Input, Watch, keep, reserve_page, seen, step};
+pub use character::{CharacterMatch, GainFound};
 use dermis_deform::{Base, Deformer, RiggedDeformer};
 use dermis_io::{Clip, Contents, Flaw, Format, ModelFile, Space};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, Influences, Mesh, MorphTarget, Rig};
 use dermis_transfer::islands::Held;
 use dermis_transfer::model::carried_displacements;
-use dermis_transfer::{Body, Clearance, Operator, Settings, TransferError, carried_model, carried_weights};
+use dermis_transfer::{Body, Clearance, Operator, Settings, TransferError, carried_model, carried_weights, with_gain};
 use error::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -54,6 +56,15 @@ pub struct TransferRecipe {
     /// The distance over which corrections fade off the body, metres on a body of 1.7 m; they do not by default.
     #[serde(default)]
     pub falloff: Option<f64>,
+    /// Pairs of bones of another character and of the body, a table as [`RetargetRecipe`](crate::recipe::RetargetRecipe) has it.
+    #[serde(default)]
+    pub map: Option<Input>,
+    /// Marked pairs of vertices: a line has a vertex of the body and the vertex of another character that it is.
+    #[serde(default)]
+    pub pairs: Option<Input>,
+    /// A factor of what corrects another character. By default that of the examples in its own file, or one.
+    #[serde(default)]
+    pub gain: Option<f64>,
     /// How files are read that do not state axes or unit.
     #[serde(default)]
     pub read: ReadOptions,
@@ -105,6 +116,8 @@ pub struct CarriedMesh {
     pub distance: f64,
     /// Poses in which it was held against the skin of the body.
     pub worn: Vec<WornPose>,
+    /// How it was matched, if it is another character.
+    pub character: Option<CharacterMatch>,
 }
 
 /// A connected piece of a mesh.
@@ -185,6 +198,9 @@ impl TransferRecipe {
             influences: None,
             stiff_islands: Self::default_stiff(),
             falloff: None,
+            map: None,
+            pairs: None,
+            gain: None,
             read: ReadOptions::default(),
             report: None,
             existing: Existing::default(),
@@ -205,6 +221,9 @@ impl TransferRecipe {
         }
         if let Some(value) = self.falloff.filter(|over| !(1e-4..=10.0).contains(over)) {
             return Err(Any::Setting { setting: "falloff", value, low: 1e-4, high: 10.0 });
+        }
+        if let Some(value) = self.gain.filter(|gain| !(0.0..=4.0).contains(gain)) {
+            return Err(Any::Setting { setting: "gain", value, low: 0.0, high: 4.0 });
         }
         let single = matches!(ending(&self.out).as_str(), "dermis" | "glb" | "npz");
         let from = step(watch, "read body", |_| read_body(&self.from))?;
@@ -234,7 +253,7 @@ impl TransferRecipe {
         let outputs: Vec<Output> =
             endings.iter().map(|path| reserve_file(path, self.existing)).collect::<Result<_, _>>()?;
         let page = self.report.as_deref().map(|path| reserve_page(path, self.existing)).transpose()?;
-        let all: Vec<&Input> = inputs.iter().chain([&self.from]).collect();
+        let all: Vec<&Input> = inputs.iter().chain([&self.from]).chain(&self.map).chain(&self.pairs).collect();
         keep(&all, outputs.iter().chain(&page))?;
         let (wanted, left_out) = self.wanted(&from, &outputs)?;
         if self.falloff.is_some() && !wanted.corrections {
@@ -246,23 +265,48 @@ impl TransferRecipe {
             inputs.iter().map(read).collect::<Result<Vec<_>, Any>>()
         })?;
         notes.extend(meshes.iter().map(|(_, note)| note.clone()));
+        let (marks, of_marks) = character::Marks::read(self)?;
+        notes.extend(of_marks);
         self.read.must_act_on(&notes)?;
         seen(watch, all.iter().copied(), &notes)?;
         let body = Body::new(from.file.rig().mesh())
             .ok_or_else(|| Any::lacks(&self.from.file.path, "the body has no triangles", ""))?;
         let poses = poses::of_training(&from.file);
         let below = poses.skins(&from.deformer)?;
-        let mut made = Vec::new();
-        let mut shown = Vec::new();
-        for ((to, _), output) in meshes.into_iter().zip(&outputs) {
-            let (mesh, drawn) =
-                step(watch, "carry", |_| self.carry(&from, (&body, &below), to, wanted, &poses, output))?;
+        let (mut made, mut shown, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        let count = meshes.len();
+        for ((mut to, _), output) in meshes.into_iter().zip(&outputs) {
+            let other = step(watch, "match", |_| character::other(self, &from, &to, &marks))?;
+            let (mesh, drawn) = match other {
+                None => {
+                    step(watch, "carry", |_| self.carry(&from, (&body, &below), to, wanted, &poses, (output, None)))?
+                }
+                Some(_) if page.is_some() && count > 1 => {
+                    return Err(Error::PageOfSeveral { mesh: to.input.file.path, count }.into());
+                }
+                Some(mut other) => {
+                    other.from.clips = character::own_clips(&mut to);
+                    let found = Some(other.found.clone());
+                    let carried = step(watch, "carry", |_| {
+                        self.carry(&other.from, (&other.body, &[]), to, wanted, &poses, (output, found))
+                    })?;
+                    others.push(other);
+                    carried
+                }
+            };
             made.push(mesh);
             shown.extend(page.is_some().then_some(drawn));
         }
+        let options = [("map", self.map.is_some()), ("pairs", self.pairs.is_some()), ("gain", self.gain.is_some())];
+        if let Some((setting, _)) = options.into_iter().find(|(_, is_set)| *is_set && others.is_empty()) {
+            return Err(crate::FileError::Unused { setting, serves: "another character" }.into());
+        }
         let mut outcome = TransferOutcome { meshes: made, left_out, report_written: None };
         if let Some(page) = &page {
-            let html = step(watch, "write page", |_| page::page(&outcome, &shown, &from, &below, &poses))?;
+            let html = step(watch, "write page", |_| match others.first() {
+                None => page::page(&outcome, &shown, &from, Some(&below), &poses),
+                Some(other) => page::page(&outcome, &shown, &other.from, None, &poses::of_training(&other.from.file)),
+            })?;
             page.write(html.as_bytes())?;
             outcome.report_written = Some(page.path().to_path_buf());
         }
@@ -342,7 +386,7 @@ impl TransferRecipe {
         to: To,
         wanted: Wanted,
         poses: &poses::Poses,
-        output: &Output,
+        (output, mut character): (&Output, Option<CharacterMatch>),
     ) -> Result<(CarriedMesh, Drawn), Any> {
         let path = to.input.file.path.clone();
         let named = |source: TransferError| match source {
@@ -366,13 +410,27 @@ impl TransferRecipe {
         };
         // A static mesh may want shapes alone.
         let skinned = wanted.weights || own.is_some() || wanted.corrections;
+        let replaced = own.as_ref().map(|_| &of_body);
         let carried = match wanted.corrections {
-            true => carried_model(&from.deformer, &operator, (&mesh, &weights), own.as_ref().map(|_| &of_body), body.unit()),
+            true => carried_model(&from.deformer, &operator, (&mesh, &weights), replaced, body.unit()),
             false => {
                 Deformer::new(mesh.positions.clone(), Base::Lbs(weights.clone()), None).map_err(TransferError::from)
             }
         };
-        let carried = carried.map_err(named)?;
+        let mut carried = carried.map_err(named)?;
+        if let Some(found) = character.as_mut().filter(|_| wanted.corrections) {
+            found.gain = match self.gain {
+                Some(gain) => gain,
+                None => {
+                    let rig = Rig::new(mesh.clone(), from.file.rig().skeleton().clone(), Some(weights.clone()));
+                    let rig = rig.map_err(|e| Any::lacks(&path, e.to_string(), ""))?;
+                    let fitted = character::fitted_gain(&carried, &character::examples(self, &to, &rig)?)?;
+                    found.examples = fitted.map(|(_, told)| told);
+                    fitted.map_or(1.0, |(gain, _)| gain)
+                }
+            };
+            carried = with_gain(&carried, found.gain).map_err(named)?;
+        }
         let shapes = match wanted.shapes {
             true => carried_shapes(&operator, &from.morphs).map_err(named)?,
             false => vec![],
@@ -380,7 +438,10 @@ impl TransferRecipe {
         let mut distances = operator.distances().to_vec();
         distances.sort_by(f64::total_cmp);
         let names = from.file.rig().skeleton().names();
-        let worn = poses.worn(&from.file, below, body, &mesh, &carried, &weights)?;
+        let worn = match character {
+            None => poses.worn(&from.file, below, body, &mesh, &carried, &weights)?,
+            Some(_) => vec![],
+        };
         let made = CarriedMesh {
             name: to.name.clone(),
             written: output.path().to_path_buf(),
@@ -395,6 +456,7 @@ impl TransferRecipe {
             trust: operator.trust().to_vec(),
             distance: distances[distances.len() / 2],
             worn,
+            character,
         };
         let drawn = Drawn {
             mesh: mesh.clone(),
@@ -609,6 +671,7 @@ impl CarriedMesh {
             "poses": self.worn.len(),
             "worn": worn(|pose| pose.carried),
             "worn_by_weights_alone": worn(|pose| pose.weights_alone),
+            "character": self.character.as_ref().map(CharacterMatch::told),
         })
     }
 }

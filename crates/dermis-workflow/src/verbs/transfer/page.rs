@@ -14,23 +14,32 @@ use dermis_transfer::rough_vertices;
 
 /// Returns the page as HTML.
 ///
+/// - `below`: the skin of the body in the poses; `None` if the mesh is another character, which is shown alone
+///
 /// # Errors
 /// [`Error::Internal`] if the character cannot be written as a GLB.
 pub(super) fn page(
     outcome: &TransferOutcome,
     shown: &[Drawn],
     from: &From,
-    below: &[Vec<DVec3>],
+    below: Option<&[Vec<DVec3>]>,
     poses: &Poses,
 ) -> Result<String, Error> {
     let rig = from.file.rig();
     let of_body = from.file.weights().cloned().unwrap_or_default();
     let skins = shown.iter().map(|one| poses.skins(&one.model)).collect::<Result<Vec<_>, _>>()?;
     // The dressed character, all meshes as one.
-    let (mut mesh, mut rows) = (
-        Mesh { positions: rig.mesh().positions.clone(), triangles: rig.mesh().triangles.clone(), ..Mesh::default() },
-        of_body.rows().map(<[_]>::to_vec).collect::<Vec<_>>(),
-    );
+    let (mut mesh, mut rows) = match below {
+        Some(_) => (
+            Mesh {
+                positions: rig.mesh().positions.clone(),
+                triangles: rig.mesh().triangles.clone(),
+                ..Mesh::default()
+            },
+            of_body.rows().map(<[_]>::to_vec).collect::<Vec<_>>(),
+        ),
+        None => Default::default(),
+    };
     for one in shown {
         let start = mesh.positions.len() as u32;
         mesh.positions.extend(&one.mesh.positions);
@@ -46,8 +55,9 @@ pub(super) fn page(
     let frames = motion.frames.iter().zip(&clip.times).enumerate().map(|(at, (frame, time))| ViewerFrame {
         label: frame.label.clone(),
         time: *time,
-        target: below[at]
+        target: below
             .iter()
+            .flat_map(|below| &below[at])
             .chain(skins.iter().flat_map(|skins| &skins[at]))
             .map(|p| p.as_vec3().to_array())
             .collect(),
@@ -77,10 +87,12 @@ pub(super) fn page(
         on_body: mesh.on_body,
         pieces: pieces(mesh),
         poses: mesh.worn.iter().map(|pose| row(pose, label(pose.pose))).collect(),
-        worst: worst(mesh)
-            .map(|at| (label(mesh.worn[at].pose), below[at].clone(), &rig.mesh().triangles[..], skins[at].clone())),
+        worst: worst(mesh).zip(below).map(|(at, below)| {
+            (label(mesh.worn[at].pose), below[at].clone(), &rig.mesh().triangles[..], skins[at].clone())
+        }),
     });
     let carried = match outcome.meshes.iter().any(|mesh| mesh.corrections > 0) {
+        _ if below.is_none() => "What a model learnt on one character, given to another",
         true => "Weights and corrections of a model, carried to other meshes",
         false => "Weights of a rig, carried to other meshes",
     };

@@ -27,7 +27,9 @@ pub(super) fn of_training(file: &ModelFile) -> Poses {
         let mut maps = vec![DAffine3::IDENTITY; skeleton.len()];
         for (bone, parent) in skeleton.parents().enumerate() {
             let Some(parent) = *parent else { continue };
-            let joint = training.joints.iter().position(|&joint| joint == (parent, bone));
+            // A joint may leap over bones that another character alone has.
+            let joint = training.joints.iter().position(|joint| joint.1 == bone && joint.0 < bone);
+            let parent = joint.map_or(parent, |joint| training.joints[joint].0);
             let relative = joint.map_or(DAffine3::IDENTITY, |joint| {
                 let f = features(at)[joint].map(f64::from);
                 let row = |j: usize| DVec3::new(f[4 * j], f[4 * j + 1], f[4 * j + 2]) * std::f64::consts::SQRT_2;
