@@ -1,4 +1,4 @@
-//! `cargo xtask bench transfer FOLDER [--json OUT]`: weights and corrections of a body on clothes and levels of detail.
+//! `cargo xtask bench transfer FOLDER [--json OUT]`: weights and corrections of a body on clothes, levels of detail and another character.
 //!
 //! Runs the example `transfer_bench` of dermis-workflow over the garments in FOLDER.
 
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 /// A table: its name among the rows, its title, and key, title and digits of its columns.
 type Table = (&'static str, &'static str, &'static [(&'static str, &'static str, usize)]);
 
-const TABLES: [Table; 4] = [
+const TABLES: [Table; 5] = [
     (
         "suits",
         "Weights of suits against an artist's binding, millimetres",
@@ -61,6 +61,18 @@ const TABLES: [Table; 4] = [
             ("above", "above the body's", 3),
             ("exact", "if carried by pose", 3),
             ("apart", "coefficients from that, over the correction", 3),
+        ],
+    ),
+    (
+        "character",
+        "Another character, of which the model has seen no example",
+        &[
+            ("set", "set", 0),
+            ("poses", "poses", 0),
+            ("way", "counterparts by", 0),
+            ("lbs", "linear blending, rms, mm", 2),
+            ("base", "base over that", 3),
+            ("ratio", "model over that", 3),
         ],
     ),
 ];

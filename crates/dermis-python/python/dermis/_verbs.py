@@ -237,20 +237,23 @@ def transfer(
     influences: int | None = None,
     stiff_islands: float | None = None,
     falloff: float | None = None,
+    map: Path | None = None,
+    pairs: Path | None = None,
+    gain: float | None = None,
     report: Path | None = None,
     replace: bool = False,
     up: str | None = None,
     unit: float | None = None,
     progress: Progress = None,
 ) -> dict[str, Any]:
-    """Carries weights, corrections and shapes from a body to clothes, levels of detail and other meshes.
+    """Carries weights, corrections and shapes from a body to clothes, levels of detail, other meshes and other characters.
 
     Parameters
     ----------
     body : path
         A skinned rig, or a model (.dermis).
     meshes : path or list of paths
-        Meshes that lie on the body at rest; a folder stands for the meshes in it.
+        Meshes that lie on the body at rest, or another character with its skeleton; a folder stands for the meshes in it.
     out : path
         A file for one mesh (.dermis, .glb, .npz), a folder for several.
     format : str, optional
@@ -263,6 +266,12 @@ def transfer(
         Connected pieces smaller than this are rigid, metres on a body of 1.7 m; 0.03 by default.
     falloff : float, optional
         The distance over which corrections fade off the body, metres on a body of 1.7 m; they do not by default.
+    map : path, optional
+        Pairs of bones of another character and of the body, as `retarget` takes them.
+    pairs : path, optional
+        Pairs of vertices of another character: a line has a vertex of the body and the vertex that it is, from zero.
+    gain : float, optional
+        Corrections of another character times this. By default examples in its own file decide, and without any it is 1.
     report : path, optional
         A page (.html) that shows the meshes on the body in motion.
     replace : bool
@@ -280,7 +289,8 @@ def transfer(
     recipe = _given(
         **{"from": _input(body)}, to=_inputs(meshes), out=_text(out), format=format,
         weights=weights, corrections=corrections, shapes=shapes, influences=influences,
-        stiff_islands=stiff_islands, falloff=falloff, report=_text(report), read=_read(up=up, unit=unit),
+        stiff_islands=stiff_islands, falloff=falloff, map=_input(map), pairs=_input(pairs), gain=gain,
+        report=_text(report), read=_read(up=up, unit=unit),
         existing=_existing(replace),
     )
     return run({"transfer": recipe}, progress)  # type: ignore[no-any-return]
