@@ -124,24 +124,9 @@ fn show_match(mesh: &CarriedMesh, character: &CharacterMatch, ui: &Ui) {
     if let Some((bone, degrees)) = character.turned.as_ref().filter(|(_, degrees)| *degrees > 10.0) {
         ui.print(&format!("  at rest {bone:?} points {degrees:.0} degrees away: corrections count from the rest pose"));
     }
-    if mesh.corrections == 0 {
-        return;
+    if mesh.corrections > 0 {
+        ui.print(&format!("  {}", character.gain_words()));
     }
-    let Some(found) = character.examples else {
-        ui.print(&format!("  corrections times {:.2}; not validated: it has no examples", character.gain));
-        return;
-    };
-    let checked = match found.cross_validated {
-        Some(left) => format!("{:.2} mm cross-validated", 1e3 * left),
-        None => "not validated: it is one example".to_owned(),
-    };
-    ui.print(&format!(
-        "  corrections times {:.2}, from {} examples of its own, leave {checked}; at full size {:.2} mm, the base alone {:.2} mm",
-        character.gain,
-        found.examples,
-        1e3 * found.whole,
-        1e3 * found.base,
-    ));
 }
 
 fn show_mesh(mesh: &CarriedMesh, ui: &Ui) {

@@ -38,6 +38,8 @@ pub struct TransferPage<'a> {
     pub glb: Vec<u8>,
     /// The frames of the clip, with the skins of the models.
     pub frames: Vec<ViewerFrame>,
+    /// What is said where no mesh was held against a skin in motion.
+    pub unworn: String,
     /// What the reader should know.
     pub notes: Vec<String>,
     /// How lengths are shown.
@@ -127,7 +129,7 @@ impl TransferPage<'_> {
         let worst = self.poses().map(|pose| pose.inside[0]).fold(0.0, f64::max);
         let count = self.poses().count();
         let mut text = match count {
-            0 => "Not held against a skin in motion: the body has no poses.".to_owned(),
+            0 => self.unworn.clone(),
             _ => format!(
                 "In the worst training pose {:.2} % of a mesh lies deeper than 2 mm in the skin of the model; in the mean over poses {:.2} %.",
                 100.0 * worst,

@@ -115,7 +115,7 @@ fn another_character_takes_what_the_body_learnt() {
     // What is left of linear blending on the walk, by the body and by a copy of it that is half as large again.
     let ratio = |model: &str, set: &str| {
         let told = desk.json(&format!("eval {model} --examples {set} --json"));
-        number(&told, "errors.rms") / number(&told, "baseline.rms")
+        number(&told, "error.rms") / number(&told, "baseline.error.rms")
     };
     let told = desk.json("transfer body.dermis large.npz -o large.dermis --gain 1 --json");
     let character = &told["meshes"][0]["character"];

@@ -279,6 +279,24 @@ pub(super) fn fitted_gain(model: &Deformer, examples: &[Example]) -> Result<Opti
 const MOST_GAIN: f64 = 2.0;
 
 impl CharacterMatch {
+    /// How much of the corrections is taken and how good that is, in words.
+    pub fn gain_words(&self) -> String {
+        let Some(found) = self.examples else {
+            return format!("Corrections times {:.2}; not validated: the character has no examples", self.gain);
+        };
+        let checked = match found.cross_validated {
+            Some(left) => format!("{:.2} mm cross-validated", 1e3 * left),
+            None => "one example, so it is not validated".to_owned(),
+        };
+        format!(
+            "Corrections times {:.2}, from {} examples of the character, leave {checked}; at full size {:.2} mm, the base alone {:.2} mm",
+            self.gain,
+            found.examples,
+            1e3 * found.whole,
+            1e3 * found.base,
+        )
+    }
+
     /// What JSON says of it.
     pub(super) fn told(&self) -> Value {
         json!({

@@ -101,7 +101,14 @@ pub(super) fn page(
         notes.push("The poses are those that the model was trained on; roots stand at rest.".into());
     }
     let page = TransferPage {
-        title: format!("{}: {} meshes", rig.name(), outcome.meshes.len()),
+        title: match &outcome.meshes[..] {
+            [one] => format!("{} from {}", one.name, rig.name()),
+            more => format!("{}: {} meshes", rig.name(), more.len()),
+        },
+        unworn: match outcome.meshes.iter().find_map(|mesh| mesh.character.as_ref().filter(|_| mesh.corrections > 0)) {
+            Some(character) => format!("{}.", character.gain_words()),
+            None => "Not held against a skin in motion: the body has no poses.".into(),
+        },
         carried: carried.into(),
         meshes: meshes.collect(),
         glb,
