@@ -282,7 +282,8 @@ fn a_character_twice_as_large_moves_twice_as_far() {
             let pose = BoneTransforms::new(example.transforms.iter().map(large).collect());
             let wanted: Vec<DVec3> = skin(&model, &example.transforms).iter().map(|p| *p * 2.0).collect();
             let off = largest(&skin(&moved, &pose), &wanted);
-            assert!(off < 1e-8, "{base}: {off}");
+            // The model has weights in 32 bits.
+            assert!(off < 1e-7, "{base}: {off}");
             // Half of what corrects it.
             let half = skin(&with_gain(&moved, 0.5).unwrap(), &pose);
             let base = skin(&moved.clone().without_correction(), &pose);
