@@ -7,7 +7,7 @@
 //! q is the point of the body that a vertex belongs to as in [`operator`](crate::operator), cos that of the angle between the two normals, and
 //! L the cotangent Laplacian of the mesh as it stands. The first steps move the skin as a whole, the last ones its details.
 //!
-//! Marked pairs of vertices hold: C of such a vertex is [`MARKED`] of the whole area, and its q the body vertex.
+//! Marked pairs of vertices hold: C of such a vertex is a tenth of the whole area, and its q the body vertex.
 
 use crate::body::{Body, welded_normals};
 use crate::error::TransferError;
@@ -26,7 +26,7 @@ const STEPS: usize = 4;
 const ALPHA: f64 = 0.03;
 /// What a vertex without trust is held by, a part of the mean area.
 const LEAST: f64 = 1e-4;
-/// How much of the whole area a marked pair counts.
+/// The part of the whole area that a marked pair counts.
 const MARKED: f64 = 0.1;
 
 /// The positions of a mesh laid onto a body beside which it stands.
