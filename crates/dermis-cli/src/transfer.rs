@@ -42,14 +42,14 @@ pub struct TransferArgs {
     /// Corrections fade over this distance, from 1 cm off the body on, centimetres on a body of 1.7 m: for coats and wings
     #[arg(long, value_name = "CM", allow_negative_numbers = true)]
     falloff: Option<f64>,
-    /// Pairs of bones of another character, before all others: a JSON object from its bones to bones of the body, or to null, as `dermis retarget`
-    /// takes it
+    /// Pairs of bones for another character, before all others: a JSON object from its bones to bones of the body, or to null, as for
+    /// `dermis retarget`
     #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
-    /// Pairs of vertices of another character: a line has a vertex of the body and the vertex that it is, from zero
+    /// Pairs of vertices for another character: each line names a vertex of the body and its counterpart, counted from zero
     #[arg(long, value_name = "FILE")]
     pairs: Option<PathBuf>,
-    /// Corrections of another character times this. By default examples in its own file decide, and without any it is 1
+    /// The corrections of another character are multiplied by this. It is fitted to examples in the character's file by default, and 1 without any
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     gain: Option<f64>,
     #[command(flatten)]

@@ -67,16 +67,36 @@ pub fn carried_model(
     let changes = replaced.map(|body| changes(operator, body, weights)).transpose()?;
     let target = Target { operator, mesh, weights, changes, unit };
     let base = target.base(deformer.base())?;
-    let mut made = Deformer::new(mesh.positions.clone(), base, None)?;
-    for correction in deformer.corrections() {
-        made = match correction {
-            Correction::Joints(joints) => made.followed_by(target.joints(joints)?)?,
-            Correction::Shapes(shapes) => made.followed_by(target.shapes(shapes)?)?,
-            Correction::Enveloping(_) => return Err(TransferError::Part { part: "multi-weight enveloping" }),
-            Correction::PoseSpace(_) => return Err(TransferError::Part { part: "a pose space that is not compiled" }),
-        };
-    }
-    Ok(made)
+    let bare = Deformer::new(mesh.positions.clone(), base, None)?;
+    corrected(bare, deformer, |joints| target.joints(joints), |shapes| target.shapes(shapes))
+}
+
+/// The model `bare` with the corrections of another, each one changed.
+///
+/// # Errors
+/// [`TransferError::Part`] for a correction that belongs to the vertices of the other, and what the changes say.
+pub(crate) fn corrected(
+    bare: Deformer,
+    of: &Deformer,
+    joints: impl Fn(&Joints) -> Result<Joints, TransferError>,
+    shapes: impl Fn(&CompiledShapes) -> Result<CompiledShapes, TransferError>,
+) -> Result<Deformer, TransferError> {
+    of.corrections().iter().try_fold(bare, |made, correction| match correction {
+        Correction::Joints(own) => Ok(made.followed_by(joints(own)?)?),
+        Correction::Shapes(own) => Ok(made.followed_by(shapes(own)?)?),
+        Correction::Enveloping(_) => Err(TransferError::Part { part: "multi-weight enveloping" }),
+        Correction::PoseSpace(_) => Err(TransferError::Part { part: "a pose space that is not compiled" }),
+    })
+}
+
+/// Why a base is not carried whose numbers belong to the vertices of the body.
+pub(crate) fn kept_back(base: &Base) -> TransferError {
+    let part = match base {
+        Base::RotationalRegression(_) => "rotational regression",
+        Base::Stack(..) => "a stack of deformers",
+        _ => "a base of rest shapes",
+    };
+    TransferError::Part { part }
 }
 
 /// The same model with all that corrects its base times a factor.
@@ -90,27 +110,16 @@ pub fn with_gain(deformer: &Deformer, gain: f64) -> Result<Deformer, TransferErr
         made.radii.iter_mut().for_each(|radius| *radius *= gain);
         made
     };
-    let mut made = deformer.clone().without_correction();
-    for correction in deformer.corrections() {
-        made = match correction {
-            Correction::Joints(joints) => {
-                let mut scaled = Joints::clone(joints);
-                scaled.coefficients = joints.coefficients.map(|u| u * gain);
-                scaled.shared = joints.shared.map(|term| SharedTerm {
-                    offset: term.offset * gain,
-                    weight: term.weight * gain,
-                    ..*term
-                });
-                scaled.radii.iter_mut().for_each(|radius| *radius *= gain);
-                scaled.layer = joints.layer.as_ref().map(shapes);
-                made.followed_by(scaled)?
-            }
-            Correction::Shapes(own) => made.followed_by(shapes(own))?,
-            Correction::Enveloping(_) => return Err(TransferError::Part { part: "multi-weight enveloping" }),
-            Correction::PoseSpace(_) => return Err(TransferError::Part { part: "a pose space that is not compiled" }),
-        };
-    }
-    Ok(made)
+    let joints = |joints: &Joints| {
+        let mut made = joints.clone();
+        made.coefficients = joints.coefficients.map(|u| u * gain);
+        made.shared =
+            joints.shared.map(|term| SharedTerm { offset: term.offset * gain, weight: term.weight * gain, ..*term });
+        made.radii.iter_mut().for_each(|radius| *radius *= gain);
+        made.layer = joints.layer.as_ref().map(shapes);
+        Ok(made)
+    };
+    corrected(deformer.clone().without_correction(), deformer, joints, |own| Ok(shapes(own)))
 }
 
 /// Displacements at rest, carried: P Δ.
@@ -300,9 +309,7 @@ impl Target<'_> {
                 Base::DirectDeltaMush(self.mush(rows))
             }
             Base::AnimationSpace(space) => Base::AnimationSpace(self.animation_space(space)?),
-            Base::RotationalRegression(_) => return Err(TransferError::Part { part: "rotational regression" }),
-            Base::Stack(..) => return Err(TransferError::Part { part: "a stack of deformers" }),
-            Base::Rest | Base::Given => return Err(TransferError::Part { part: "a base of rest shapes" }),
+            Base::RotationalRegression(_) | Base::Stack(..) | Base::Rest | Base::Given => return Err(kept_back(base)),
         })
     }
 

@@ -16,14 +16,14 @@
 //! Closest points on the other character become counterparts once the body is [laid onto](crate::laid_onto) it.
 
 use crate::error::TransferError;
-use crate::model::{TOO_MANY, ring_moments};
+use crate::model::{TOO_MANY, corrected, kept_back, ring_moments};
 use dermis_deform::base::AnimationSpace;
 use dermis_deform::delta_mush::{CHANNELS, DirectDeltaMush};
 use dermis_deform::guard::{Link, Weld};
 use dermis_deform::joints::{Joint, Joints, SharedTerm};
 use dermis_deform::pose_space::{Carrier, CompiledShapes, Kernel};
 use dermis_deform::training::TrainingPoses;
-use dermis_deform::{Base, Correction, Deformer};
+use dermis_deform::{Base, Deformer};
 use dermis_rig::glam::{DVec3, DVec4};
 use dermis_rig::{BoneIndex, Influences, Mesh, Rows, Skeleton};
 use rayon::prelude::*;
@@ -32,7 +32,6 @@ use rayon::prelude::*;
 const MOST_SCALE: f64 = 4.0;
 /// A bone shorter than this part of the skeleton has no direction and no length.
 const LEAST_LENGTH: f64 = 1e-3;
-
 /// A bone longer than this part of the skeleton tells how the character stands.
 const LONG: f64 = 0.05;
 
@@ -49,7 +48,8 @@ pub struct Proportions {
     turned: Option<(BoneIndex, f64)>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+/// What moves and scales about one place.
+#[derive(Clone, Copy, Debug)]
 struct Place {
     from: DVec3,
     scale: f64,
@@ -74,7 +74,7 @@ impl Place {
     }
 }
 
-/// Direction and length of a bone: those of the way to its farthest child, else from its parent.
+/// Where every bone begins and ends, which gives its direction and length: on the way to its farthest child, else from its parent.
 fn ends(skeleton: &Skeleton) -> Vec<(BoneIndex, BoneIndex)> {
     let head = |bone: BoneIndex| skeleton.bind()[bone].translation;
     let mut ends: Vec<Option<(BoneIndex, BoneIndex)>> = vec![None; skeleton.len()];
@@ -200,18 +200,8 @@ impl Proportions {
         let (scales, old) = (self.scales(weights), deformer.rest());
         let size = larger(old, rest);
         let moved = Moved { to: self, scales, old, rest, weights: other_weights, other, size };
-        let mut made = Deformer::new(rest.to_vec(), moved.base(deformer)?, None)?;
-        for correction in deformer.corrections() {
-            made = match correction {
-                Correction::Joints(joints) => made.followed_by(moved.joints(joints)?)?,
-                Correction::Shapes(shapes) => made.followed_by(moved.shapes(shapes))?,
-                Correction::Enveloping(_) => return Err(TransferError::Part { part: "multi-weight enveloping" }),
-                Correction::PoseSpace(_) => {
-                    return Err(TransferError::Part { part: "a pose space that is not compiled" });
-                }
-            };
-        }
-        Ok(made)
+        let bare = Deformer::new(rest.to_vec(), moved.base(deformer)?, None)?;
+        corrected(bare, deformer, |joints| moved.joints(joints), |shapes| Ok(moved.shapes(shapes)))
     }
 
     /// The training poses of the body on the bones of the other character. Joints between bones of one counterpart are left out.
@@ -239,13 +229,10 @@ impl Proportions {
         let mut features = Vec::with_capacity(training.poses() * kept.len());
         for pose in training.features.chunks_exact(training.joints.len().max(1)) {
             for (new, &at) in kept.iter().enumerate() {
-                // A joint that slides does so in units of L; one that does not turns about where its bone rests.
-                let own = training.at_joint(body, at, &pose[at].map(f64::from));
-                let mut negative = own;
-                [3, 7, 11].into_iter().for_each(|k| negative[k] = 0.0);
-                let arm = made.at_joint(other, new, &negative);
-                let mut feature = own;
-                [3, 7, 11].into_iter().for_each(|k| feature[k] = own[k] - arm[k]);
+                // The slide at the joint stays, in units of L; the place of the joint is another one.
+                let mut feature = training.at_joint(body, at, &pose[at].map(f64::from));
+                let there = made.at_joint(other, new, &feature);
+                [3, 7, 11].into_iter().for_each(|k| feature[k] -= there[k] - feature[k]);
                 features.push(feature.map(|x| x as f32));
             }
         }
@@ -294,9 +281,9 @@ impl Moved<'_> {
             Base::DirectDeltaMush(mush) => self.mush(|v| mush.moments(v, DVec3::ZERO).collect()),
             Base::CorrectiveSmooth(smooth) => self.mush(|v| ring_moments(smooth, v, DVec3::ZERO)),
             Base::AnimationSpace(space) => Base::AnimationSpace(self.animation_space(space)?),
-            Base::RotationalRegression(_) => return Err(TransferError::Part { part: "rotational regression" }),
-            Base::Stack(..) => return Err(TransferError::Part { part: "a stack of deformers" }),
-            Base::Rest | Base::Given => return Err(TransferError::Part { part: "a base of rest shapes" }),
+            Base::RotationalRegression(_) | Base::Stack(..) | Base::Rest | Base::Given => {
+                return Err(kept_back(deformer.base()));
+            }
         })
     }
 

@@ -269,7 +269,9 @@ fn a_character_twice_as_large_moves_twice_as_far() {
         let arm = Arm::new(40, 24);
         let model = fitted(&arm, base);
         let large = |m: &DAffine3| DAffine3 { translation: m.translation * 2.0, ..*m };
-        let (own, weights) = (arm.rig.skeleton(), arm.weights());
+        // The model has the weights in 32 bits.
+        let Some(Correction::Joints(joints)) = model.corrections().first() else { panic!("no joint model") };
+        let (own, weights) = (arm.rig.skeleton(), &joints.weights);
         let bind = own.bind().iter().map(large).collect();
         let other = Skeleton::new(own.names().to_vec(), own.parents().to_vec(), bind).unwrap();
         let names: Vec<_> = own.bones().map(Some).collect();
@@ -282,8 +284,8 @@ fn a_character_twice_as_large_moves_twice_as_far() {
             let pose = BoneTransforms::new(example.transforms.iter().map(large).collect());
             let wanted: Vec<DVec3> = skin(&model, &example.transforms).iter().map(|p| *p * 2.0).collect();
             let off = largest(&skin(&moved, &pose), &wanted);
-            // The model has weights in 32 bits.
-            assert!(off < 1e-7, "{base}: {off}");
+            // Moments in 32 bits sum to one but for rounding, and are divided by their sum.
+            assert!(off < if base == "mush" { 1e-7 } else { 1e-9 }, "{base}: {off}");
             // Half of what corrects it.
             let half = skin(&with_gain(&moved, 0.5).unwrap(), &pose);
             let base = skin(&moved.clone().without_correction(), &pose);

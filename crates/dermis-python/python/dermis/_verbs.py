@@ -267,11 +267,12 @@ def transfer(
     falloff : float, optional
         The distance over which corrections fade off the body, metres on a body of 1.7 m; they do not by default.
     map : path, optional
-        Pairs of bones of another character and of the body, as `retarget` takes them.
+        Pairs of bones for another character, as for `retarget`.
     pairs : path, optional
-        Pairs of vertices of another character: a line has a vertex of the body and the vertex that it is, from zero.
+        Pairs of vertices for another character: each line names a vertex of the body and its counterpart, counted from zero.
     gain : float, optional
-        Corrections of another character times this. By default examples in its own file decide, and without any it is 1.
+        The corrections of another character are multiplied by this. It is fitted to examples in the character's file by
+        default, and 1 without any.
     report : path, optional
         A page (.html) that shows the meshes on the body in motion.
     replace : bool

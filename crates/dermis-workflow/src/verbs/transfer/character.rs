@@ -1,6 +1,7 @@
 //! Another character: the body with its bones, in its shape.
 
 use super::error::Error;
+use super::poses::Poses;
 use super::{From, To, TransferRecipe};
 use crate::error::Error as Any;
 use crate::load::{FileNote, load_examples, note, read_bytes};
@@ -9,7 +10,6 @@ use crate::verbs::retarget::table;
 use dermis_deform::{Deformer, RiggedDeformer};
 use dermis_io::{Contents, ModelFile};
 use dermis_motion::retarget::{Character, PairTable, PairedBy, RetargetError, counterparts};
-use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, Example, Influences, Mesh, Rig, Skeleton};
 use dermis_transfer::{Body, Proportions, TransferError, laid_onto};
 use serde_json::{Value, json};
@@ -38,11 +38,11 @@ pub struct CharacterMatch {
     pub turned: Option<(String, f64)>,
     /// The factor of what corrects the base.
     pub gain: f64,
-    /// How that was found on examples of the character, if it has any.
+    /// How good that is on examples of the character, if it has any.
     pub examples: Option<GainFound>,
 }
 
-/// A factor of corrections that examples of a character speak for.
+/// How good a factor of corrections is on examples of a character.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GainFound {
     /// How many examples.
@@ -51,8 +51,10 @@ pub struct GainFound {
     pub base: f64,
     /// What the corrections leave at their full size, rms, metres.
     pub whole: f64,
-    /// What they leave with the factor of all examples but the one that is scored, rms, metres; absent for one example.
-    pub cross_validated: Option<f64>,
+    /// Whether the factor is that of the examples. Then each is scored with the factor of all others.
+    pub is_fitted: bool,
+    /// What corrections times the factor leave, rms, metres; absent if it is the factor of one example.
+    pub left: Option<f64>,
 }
 
 /// What bones and vertices of characters are paired by.
@@ -240,39 +242,43 @@ pub(super) fn examples(recipe: &TransferRecipe, to: &To, rig: &Rig) -> Result<Ve
     Ok(set.examples().to_vec())
 }
 
-/// The gain that fits examples best, g = Σ (x − b)·c / Σ c·c, with c what corrects the base b, and how good it is.
-pub(super) fn fitted_gain(model: &Deformer, examples: &[Example]) -> Result<Option<(f64, GainFound)>, Any> {
-    let base = model.clone().without_correction();
+/// A gain on examples, and how good it is. By default that which fits them best, g = Σ (x − b)·c / Σ c·c, with c what corrects the base b.
+pub(super) fn gain_on(
+    model: &Deformer,
+    examples: &[Example],
+    stated: Option<f64>,
+) -> Result<Option<(f64, GainFound)>, Any> {
+    let poses = Poses::of(examples);
+    let (bases, skins) = (poses.skins(&model.clone().without_correction())?, poses.skins(model)?);
     // Σ c·c, Σ (x − b)·c and Σ (x − b)² of every example.
-    let mut sums: Vec<[f64; 3]> = vec![];
-    let skin = |model: &Deformer, example: &Example| {
-        let mut out = vec![DVec3::ZERO; model.rest().len()];
-        model.clone().evaluate(&example.transforms, None, &mut out).map_err(|e| Any::Internal(e.to_string()))?;
-        Ok::<_, Any>(out)
-    };
-    for example in examples {
-        let (b, y) = (skin(&base, example)?, skin(model, example)?);
-        let mut sum = [0.0; 3];
-        for ((x, b), y) in example.positions.iter().zip(&b).zip(&y) {
+    let sum = |at: usize| {
+        let points = examples[at].positions.iter().zip(&bases[at]).zip(&skins[at]);
+        points.fold([0.0; 3], |[cc, xc, xx], ((x, b), y)| {
             let (wanted, c) = (*x - *b, *y - *b);
-            sum = [sum[0] + c.length_squared(), sum[1] + wanted.dot(c), sum[2] + wanted.length_squared()];
-        }
-        sums.push(sum);
-    }
-    let whole = sums.iter().fold([0.0; 3], |sum, one| [sum[0] + one[0], sum[1] + one[1], sum[2] + one[2]]);
-    let gain_of = |[cc, xc, _]: [f64; 3]| if cc > 0.0 { (xc / cc).clamp(0.0, MOST_GAIN) } else { 0.0 };
+            [cc + c.length_squared(), xc + wanted.dot(c), xx + wanted.length_squared()]
+        })
+    };
+    let sums: Vec<[f64; 3]> = (0..examples.len()).map(sum).collect();
+    let whole = sums.iter().fold([0.0; 3], |sum, one| [0, 1, 2].map(|k| sum[k] + one[k]));
     if whole[0] <= 0.0 {
         return Ok(None);
     }
+    let fitted = |[cc, xc, _]: [f64; 3]| if cc > 0.0 { (xc / cc).clamp(0.0, MOST_GAIN) } else { 0.0 };
     let left = |[cc, xc, xx]: [f64; 3], gain: f64| (xx - 2.0 * gain * xc + gain * gain * cc).max(0.0);
-    let count = (examples.len() * model.rest().len()).max(1) as f64;
-    let rms = |sum: f64| (sum / count).sqrt();
-    let others = |one: &[f64; 3]| [whole[0] - one[0], whole[1] - one[1], whole[2] - one[2]];
-    let cross_validated =
-        (examples.len() > 1).then(|| rms(sums.iter().map(|one| left(*one, gain_of(others(one)))).sum()));
-    let found =
-        GainFound { examples: examples.len(), base: rms(whole[2]), whole: rms(left(whole, 1.0)), cross_validated };
-    Ok(Some((gain_of(whole), found)))
+    let rms = |sum: f64| (sum / (examples.len() * model.rest().len()) as f64).sqrt();
+    let without = |one: &[f64; 3]| [0, 1, 2].map(|k| whole[k] - one[k]);
+    let others = || rms(sums.iter().map(|one| left(*one, fitted(without(one)))).sum());
+    let found = GainFound {
+        examples: examples.len(),
+        base: rms(whole[2]),
+        whole: rms(left(whole, 1.0)),
+        is_fitted: stated.is_none(),
+        left: match stated {
+            Some(gain) => Some(rms(left(whole, gain))),
+            None => (examples.len() > 1).then(others),
+        },
+    };
+    Ok(Some((stated.unwrap_or_else(|| fitted(whole)), found)))
 }
 
 /// Corrections are enlarged by this factor at most.
@@ -284,12 +290,14 @@ impl CharacterMatch {
         let Some(found) = self.examples else {
             return format!("Corrections times {:.2}; not validated: the character has no examples", self.gain);
         };
-        let checked = match found.cross_validated {
-            Some(left) => format!("{:.2} mm cross-validated", 1e3 * left),
-            None => "one example, so it is not validated".to_owned(),
+        let checked = match found.left {
+            Some(left) if found.is_fitted => format!("cross-validated {:.2} mm", 1e3 * left),
+            Some(left) => format!("held out {:.2} mm", 1e3 * left),
+            None => "not validated".to_owned(),
         };
+        let from = if found.is_fitted { "fitted to" } else { "on" };
         format!(
-            "Corrections times {:.2}, from {} examples of the character, leave {checked}; at full size {:.2} mm, the base alone {:.2} mm",
+            "Corrections times {:.2}, {from} {} examples of the character: {checked}; at full size {:.2} mm, the base alone {:.2} mm",
             self.gain,
             found.examples,
             1e3 * found.whole,
@@ -310,7 +318,8 @@ impl CharacterMatch {
                 "examples": found.examples,
                 "base": found.base,
                 "whole": found.whole,
-                "cross_validated": found.cross_validated,
+                "fitted": found.is_fitted,
+                "left": found.left,
             })),
         })
     }

@@ -62,7 +62,7 @@ pub enum Error {
         text: String,
     },
     /// A page of several characters.
-    #[error("a page shows one character, and {count} were named with \"{}\" among them", mesh.display())]
+    #[error("\"{}\" is another character, and a page shows it alone: {count} meshes are named", mesh.display())]
     PageOfSeveral {
         /// Another character than the body.
         mesh: PathBuf,
@@ -89,7 +89,8 @@ impl Error {
     pub(crate) fn remedy(&self) -> Phrase {
         match self {
             Self::Transfer { source: TransferError::Unmatched { .. }, .. } => {
-                "clothes are worn, and levels of detail lie on the body: place the mesh where the body rests".into()
+                "place clothes and levels of detail where the body rests; name the bones of another character with `map`"
+                    .into()
             }
             Self::Transfer { source: TransferError::Part { .. }, .. } => {
                 "carry its weights alone with `weights`, or fit the joint model, which is carried".into()
@@ -104,7 +105,7 @@ impl Error {
             }
             Self::OtherSkeleton { .. } => "carry the body's weights as well, with `weights`".into(),
             Self::RestsApart { .. } => {
-                "corrections follow from joints, counted from the rest pose: bind the character in the pose of the body"
+                "joints count from the rest pose: bind the character in the pose in which the body rests"
                     .into()
             }
             Self::Pairs { .. } => {

@@ -256,8 +256,10 @@ impl TransferRecipe {
         let all: Vec<&Input> = inputs.iter().chain([&self.from]).chain(&self.map).chain(&self.pairs).collect();
         keep(&all, outputs.iter().chain(&page))?;
         let (wanted, left_out) = self.wanted(&from, &outputs)?;
-        if self.falloff.is_some() && !wanted.corrections {
-            return Err(crate::FileError::Unused { setting: "falloff", serves: "corrections" }.into());
+        for (setting, is_set) in [("falloff", self.falloff.is_some()), ("gain", self.gain.is_some())] {
+            if is_set && !wanted.corrections {
+                return Err(crate::FileError::Unused { setting, serves: "corrections" }.into());
+            }
         }
         let mut notes = vec![from.note.clone()];
         let meshes = step(watch, "read meshes", |_| {
@@ -419,16 +421,11 @@ impl TransferRecipe {
         };
         let mut carried = carried.map_err(named)?;
         if let Some(found) = character.as_mut().filter(|_| wanted.corrections) {
-            found.gain = match self.gain {
-                Some(gain) => gain,
-                None => {
-                    let rig = Rig::new(mesh.clone(), from.file.rig().skeleton().clone(), Some(weights.clone()));
-                    let rig = rig.map_err(|e| Any::lacks(&path, e.to_string(), ""))?;
-                    let fitted = character::fitted_gain(&carried, &character::examples(self, &to, &rig)?)?;
-                    found.examples = fitted.map(|(_, told)| told);
-                    fitted.map_or(1.0, |(gain, _)| gain)
-                }
-            };
+            let rig = Rig::new(mesh.clone(), from.file.rig().skeleton().clone(), Some(weights.clone()));
+            let rig = rig.map_err(|e| Any::lacks(&path, e.to_string(), ""))?;
+            let told = character::gain_on(&carried, &character::examples(self, &to, &rig)?, self.gain)?;
+            found.gain = told.map_or(self.gain.unwrap_or(1.0), |(gain, _)| gain);
+            found.examples = told.map(|(_, told)| told);
             carried = with_gain(&carried, found.gain).map_err(named)?;
         }
         let shapes = match wanted.shapes {

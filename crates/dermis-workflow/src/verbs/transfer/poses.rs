@@ -4,14 +4,14 @@ use crate::error::Error;
 use dermis_deform::{Base, Deformer};
 use dermis_io::ModelFile;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
-use dermis_rig::{BoneTransforms, Influences, Mesh};
+use dermis_rig::{BoneTransforms, Example, Influences, Mesh};
 use dermis_transfer::{Body, Clearance, Skin};
 use rayon::prelude::*;
 
 /// Poses that are looked at, at most.
 const MOST: usize = 16;
 
-/// Training poses of a model, by number.
+/// Poses by number: some of those that a model was trained on, or those of examples.
 pub(super) struct Poses(Vec<(usize, BoneTransforms)>);
 
 /// Some of the training poses, evenly spread; none for a rig. Where the character stands is not known of them: roots are at rest.
@@ -46,6 +46,11 @@ pub(super) fn of_training(file: &ModelFile) -> Poses {
 }
 
 impl Poses {
+    /// The poses of examples.
+    pub(super) fn of(examples: &[Example]) -> Self {
+        Self(examples.iter().map(|example| example.transforms.clone()).enumerate().collect())
+    }
+
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.0.len()
