@@ -15,8 +15,11 @@ pub struct TransferArgs {
     from: Source,
     /// Meshes that lie on the body at rest, or another character with its skeleton (.obj, .glb, .gltf, .fbx, .npz, .dermis); a folder stands for
     /// the meshes in it
-    #[arg(value_name = "MESH", required = true, num_args = 1..)]
+    #[arg(value_name = "MESH", required_unless_present = "objects", conflicts_with = "objects", num_args = 1..)]
     to: Vec<Source>,
+    /// Objects of the body's own file that are clothes over the others, separated by commas, instead of meshes
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    objects: Vec<String>,
     /// Where the result goes: a file for one mesh (.dermis, .glb, .npz), a folder for several
     #[arg(short, long, value_name = "RESULT")]
     out: PathBuf,
@@ -68,6 +71,7 @@ pub struct TransferArgs {
 /// Runs the verb.
 pub fn run(args: &TransferArgs, ui: &Ui) -> Result<ExitCode, Stop> {
     let recipe = TransferRecipe {
+        objects: args.objects.clone(),
         format: args.format.clone(),
         weights: args.weights,
         corrections: args.corrections,

@@ -12,6 +12,7 @@
 //! | [`islands`] | connected pieces of the target, among them small ones that stay rigid |
 //! | [`weights`] | skinning weights |
 //! | [`model`] | a model in coefficient form: base, corrections, shapes |
+//! | [`objects`] | a body and its clothes as objects of one mesh |
 //! | [`proportions`] | a body in the proportions of another character |
 //! | [`register`] | the skin of another character laid onto the body |
 //! | [`clearance`] | how far clothes lie from a skin, and how much of them lies in it |
@@ -23,6 +24,7 @@ pub mod clearance;
 pub mod error;
 pub mod islands;
 pub mod model;
+pub mod objects;
 pub mod operator;
 pub mod proportions;
 pub mod register;
@@ -33,6 +35,7 @@ pub use clearance::{Clearance, Skin};
 pub use error::TransferError;
 pub use islands::Island;
 pub use model::{carried_model, with_gain};
+pub use objects::{joined_model, joined_weights, object_mesh, object_weights};
 pub use operator::{Operator, Settings};
 pub use proportions::Proportions;
 pub use register::laid_onto;

@@ -4,11 +4,11 @@ use dermis_deform::{Base, Correction, Deformer};
 use dermis_fit::method::{BaseChoice, JointMethod, SmoothingSteps};
 use dermis_fit::{FitInput, Method, silent};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
-use dermis_rig::{BoneTransforms, ExampleSet, Influences, Mesh, Skeleton};
+use dermis_rig::{BoneTransforms, Example, ExampleSet, Influences, Mesh, Rig, Skeleton};
 use dermis_testkit::{Arm, ArmPose, Random};
 use dermis_transfer::{
-    Body, Clearance, Operator, Proportions, Settings, Skin, TransferError, carried_model, carried_weights, laid_onto,
-    with_gain,
+    Body, Clearance, Operator, Proportions, Settings, Skin, TransferError, carried_model, carried_weights,
+    joined_model, laid_onto, object_mesh, object_weights, with_gain,
 };
 
 /// A sleeve over the arm: its own tessellation, six millimetres outside.
@@ -55,6 +55,10 @@ fn poses() -> Vec<ArmPose> {
 
 fn fitted(arm: &Arm, base: &str) -> Deformer {
     let set = ExampleSet::new("poses".into(), arm.examples(&poses()), &arm.rig).unwrap();
+    fitted_on(&arm.rig, &set, base)
+}
+
+fn fitted_on(rig: &Rig, set: &ExampleSet, base: &str) -> Deformer {
     let base = match base {
         "lbs" => BaseChoice::Lbs,
         "dqs" => BaseChoice::Dqs,
@@ -62,8 +66,8 @@ fn fitted(arm: &Arm, base: &str) -> Deformer {
         _ => BaseChoice::Smooth(Some(SmoothingSteps { steps: 4, factor: 1.0 })),
     };
     let method = Method::Joint(JointMethod { base, ..JointMethod::default() });
-    let learnt = method.fit(&FitInput::new(&arm.rig, &set), &silent).unwrap();
-    let (model, ..) = learnt.rigged(&arm.rig, &[]).unwrap();
+    let learnt = method.fit(&FitInput::new(rig, set), &silent).unwrap();
+    let (model, ..) = learnt.rigged(rig, &[]).unwrap();
     model.baked().widened().unwrap()
 }
 
@@ -312,4 +316,63 @@ fn a_skin_laid_onto_another_of_other_vertices_lies_on_it() {
         laid_onto(&body, thin.rig.mesh(), &[(0, 1 << 20)]),
         Err(TransferError::Marked { mesh: 0, body: 1 << 20 })
     );
+}
+
+#[test]
+fn an_object_of_the_body_s_own_mesh_gets_what_a_mesh_of_its_own_gets() {
+    for base in BASES {
+        let made = of(base, |_| sleeve());
+        let (body, cloth) = (made.arm.rig.mesh().positions.len(), made.target.positions.len());
+        // The sleeve goes before the arm, so that no number stays by chance.
+        let range = 0..cloth;
+        let after = |t: &[u32; 3]| t.map(|corner| corner + cloth as u32);
+        // Positions as a model stores them.
+        let stored = |p: &DVec3| p.as_vec3().as_dvec3();
+        let both = Mesh {
+            positions: made.target.positions.iter().chain(&made.arm.rig.mesh().positions).map(stored).collect(),
+            triangles: made
+                .target
+                .triangles
+                .iter()
+                .copied()
+                .chain(made.arm.rig.mesh().triangles.iter().map(after))
+                .collect(),
+            ..Mesh::default()
+        };
+        let target = object_mesh(&both, &range);
+        assert_eq!(target.triangles, made.target.triangles);
+        let rows = made.weights.rows().chain(made.arm.weights().rows()).map(<[_]>::to_vec);
+        let weights = Influences::from_rows(rows).unwrap();
+        assert_eq!(object_weights(&weights, &range).unwrap(), made.weights);
+        let whole = {
+            let set = ExampleSet::new("poses".into(), made.arm.examples(&poses()), &made.arm.rig).unwrap();
+            let skins = |example: &Example| {
+                let base = Deformer::new(both.positions.clone(), Base::Lbs(weights.clone()), None).unwrap();
+                let mut skin = skin(&base, &example.transforms);
+                skin[cloth..].copy_from_slice(&example.positions);
+                Example { positions: skin, ..example.clone() }
+            };
+            let rig = Rig::new(both.clone(), made.arm.rig.skeleton().clone(), Some(weights.clone())).unwrap();
+            let set = ExampleSet::new("poses".into(), set.examples().iter().map(skins).collect(), &rig).unwrap();
+            fitted_on(&rig, &set, base)
+        };
+        let triangles = both.triangles.iter().filter(|t| t[0] as usize >= cloth).copied().collect();
+        let skin_alone = Body::new(&Mesh { triangles, ..both.clone() }).unwrap();
+        let operator = Operator::new(&skin_alone, &target, &Settings::default()).unwrap();
+        let piece =
+            carried_model(&whole, &operator, (&target, &made.weights), Some(&weights), skin_alone.unit()).unwrap();
+        let joined = joined_model(&whole, &[(range, piece.clone())]).unwrap();
+        let mut follows: f64 = 0.0;
+        for pose in ArmPose::some(5, 9) {
+            let pose = made.arm.transforms(&pose);
+            let (joined, whole, piece) = (skin(&joined, &pose), skin(&whole, &pose), skin(&piece, &pose));
+            assert_eq!(largest(&joined[cloth..], &whole[cloth..]), 0.0, "{base}: the body is what it was");
+            // A base by weights has them in single precision. That of corrective smoothing is the base of the whole mesh.
+            let apart = largest(&joined[..cloth], &piece);
+            assert!(base == "smooth" || apart < 1e-8, "{base}: {apart}");
+            follows = largest(&joined[..cloth], &whole[..cloth]).max(follows);
+        }
+        assert!(follows > 1e-3, "{base}: the sleeve follows the arm, {follows}");
+        assert_eq!(body + cloth, joined.rest().len());
+    }
 }

@@ -77,6 +77,19 @@ pub enum Error {
         /// What it cannot hold.
         what: &'static str,
     },
+    /// Meshes, and objects of the body's own mesh.
+    #[error("meshes and objects of the body's own mesh are not carried to in one call")]
+    MeshesAndObjects,
+    /// An object that the body's mesh has not.
+    #[error("\"{}\" has no object {name:?}{}", body.display(), if objects.is_empty() { ": its mesh is one".into() } else { format!("; its objects are {}", objects.join(", ")) })]
+    NoObject {
+        /// The body.
+        body: PathBuf,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        objects: Vec<String>,
+    },
     /// Several meshes of one name.
     #[error("two meshes are named {name:?}")]
     SameName {
@@ -114,6 +127,8 @@ impl Error {
             }
             Self::PageOfSeveral { .. } => "carry to one character at a time, or leave `report` out".into(),
             Self::Holds { .. } => "write a model (.dermis); `dermis export` makes files for engines of it".into(),
+            Self::MeshesAndObjects => "name the one or the other".into(),
+            Self::NoObject { .. } => "`dermis inspect` lists the objects of a file".into(),
             Self::SameName { .. } => "rename one of the files: outputs are named as the meshes are".into(),
         }
     }

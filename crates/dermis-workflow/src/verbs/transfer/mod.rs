@@ -2,6 +2,7 @@
 
 mod character;
 pub mod error;
+mod objects;
 mod page;
 mod place;
 mod poses;
@@ -20,6 +21,7 @@ use dermis_transfer::islands::Held;
 use dermis_transfer::model::carried_displacements;
 use dermis_transfer::{Body, Clearance, Operator, Settings, TransferError, carried_model, carried_weights, with_gain};
 use error::Error;
+use objects::OwnObjects;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -32,7 +34,11 @@ pub struct TransferRecipe {
     /// A skinned rig, or a model.
     pub from: Input,
     /// Meshes that stand where it rests; a folder stands for the meshes in it.
+    #[serde(default)]
     pub to: Vec<Input>,
+    /// Objects of its own mesh, by name, that are clothes over the others. They take the place of meshes.
+    #[serde(default)]
+    pub objects: Vec<String>,
     /// Where the result goes: a file for one mesh (.dermis, .glb, .npz), a folder for several.
     pub out: PathBuf,
     /// What files in a folder end with; "dermis" for a model, "glb" for a rig by default.
@@ -190,6 +196,7 @@ impl TransferRecipe {
         Self {
             from,
             to,
+            objects: vec![],
             out,
             format: None,
             weights: false,
@@ -226,8 +233,9 @@ impl TransferRecipe {
             return Err(Any::Setting { setting: "gain", value, low: 0.0, high: 4.0 });
         }
         let single = matches!(ending(&self.out).as_str(), "dermis" | "glb" | "npz");
-        let from = step(watch, "read body", |_| read_body(&self.from))?;
-        let inputs = self.meshes()?;
+        let mut from = step(watch, "read body", |_| read_body(&self.from))?;
+        let own = OwnObjects::of(self, &mut from)?;
+        let inputs = if own.is_some() { vec![] } else { self.meshes()? };
         if single && inputs.len() > 1 {
             return Err(Error::Holds { out: self.out.clone(), what: "several meshes" }.into());
         }
@@ -255,18 +263,20 @@ impl TransferRecipe {
         let page = self.report.as_deref().map(|path| reserve_page(path, self.existing)).transpose()?;
         let all: Vec<&Input> = inputs.iter().chain([&self.from]).chain(&self.map).chain(&self.pairs).collect();
         keep(&all, outputs.iter().chain(&page))?;
-        let (wanted, left_out) = self.wanted(&from, &outputs)?;
+        let (wanted, mut left_out) = self.wanted(&from, &outputs)?;
         for (setting, is_set) in [("falloff", self.falloff.is_some()), ("gain", self.gain.is_some())] {
             if is_set && !wanted.corrections {
                 return Err(crate::FileError::Unused { setting, serves: "corrections" }.into());
             }
         }
         let mut notes = vec![from.note.clone()];
-        let meshes = step(watch, "read meshes", |_| {
+        let read = step(watch, "read meshes", |_| {
             let read = |input: &Input| read_mesh(input, &from.contents.space, &self.read);
             inputs.iter().map(read).collect::<Result<Vec<_>, Any>>()
         })?;
-        notes.extend(meshes.iter().map(|(_, note)| note.clone()));
+        notes.extend(read.iter().map(|(_, note)| note.clone()));
+        let mut meshes: Vec<To> = read.into_iter().map(|(to, _)| to).collect();
+        meshes.extend(own.as_ref().map(|own| own.meshes(self)).transpose()?.into_iter().flatten());
         let (marks, of_marks) = character::Marks::read(self)?;
         notes.extend(of_marks);
         self.read.must_act_on(&notes)?;
@@ -275,14 +285,12 @@ impl TransferRecipe {
             .ok_or_else(|| Any::lacks(&self.from.file.path, "the body has no triangles", ""))?;
         let poses = poses::of_training(&from.file);
         let below = poses.skins(&from.deformer)?;
-        let (mut made, mut shown, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut made, mut shown, mut others, mut parts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let count = meshes.len();
-        for ((mut to, _), output) in meshes.into_iter().zip(&outputs) {
+        for (at, mut to) in meshes.into_iter().enumerate() {
             let other = step(watch, "match", |_| character::other(self, &from, &to, &marks))?;
-            let (mesh, drawn) = match other {
-                None => {
-                    step(watch, "carry", |_| self.carry(&from, (&body, &below), to, wanted, &poses, (output, None)))?
-                }
+            let (mesh, drawn, written) = match other {
+                None => step(watch, "carry", |_| self.carry(&from, (&body, &below), &to, wanted, &poses, None))?,
                 Some(_) if page.is_some() && count > 1 => {
                     return Err(Error::PageOfSeveral { mesh: to.input.file.path, count }.into());
                 }
@@ -290,14 +298,25 @@ impl TransferRecipe {
                     other.from.clips = character::own_clips(&mut to);
                     let found = Some(other.found.clone());
                     let carried = step(watch, "carry", |_| {
-                        self.carry(&other.from, (&other.body, &[]), to, wanted, &poses, (output, found))
+                        self.carry(&other.from, (&other.body, &[]), &to, wanted, &poses, found)
                     })?;
                     others.push(other);
                     carried
                 }
             };
-            made.push(mesh);
+            // Objects of one mesh go into one file.
+            if own.is_some() {
+                parts.push(written);
+            } else {
+                let by = if mesh.character.is_some() { others.last().map(|other| &other.from) } else { None };
+                write::write(self, by.unwrap_or(&from), to, written, &outputs[at])?;
+            }
+            let written = outputs[if own.is_some() { 0 } else { at }].path().to_path_buf();
+            made.push(CarriedMesh { written, ..mesh });
             shown.extend(page.is_some().then_some(drawn));
+        }
+        if let Some(own) = &own {
+            left_out.extend(step(watch, "write", |_| own.write(self, &mut from, parts, &outputs[0]))?);
         }
         let options = [("map", self.map.is_some()), ("pairs", self.pairs.is_some()), ("gain", self.gain.is_some())];
         if let Some((setting, _)) = options.into_iter().find(|(_, is_set)| *is_set && others.is_empty()) {
@@ -385,11 +404,11 @@ impl TransferRecipe {
         &self,
         from: &From,
         (body, below): (&Body, &[Vec<DVec3>]),
-        to: To,
+        to: &To,
         wanted: Wanted,
         poses: &poses::Poses,
-        (output, mut character): (&Output, Option<CharacterMatch>),
-    ) -> Result<(CarriedMesh, Drawn), Any> {
+        mut character: Option<CharacterMatch>,
+    ) -> Result<(CarriedMesh, Drawn, write::Made), Any> {
         let path = to.input.file.path.clone();
         let named = |source: TransferError| match source {
             TransferError::Unmatched { .. } => match place::elsewhere(body, &to.contents) {
@@ -423,7 +442,7 @@ impl TransferRecipe {
         if let Some(found) = character.as_mut().filter(|_| wanted.corrections) {
             let rig = Rig::new(mesh.clone(), from.file.rig().skeleton().clone(), Some(weights.clone()));
             let rig = rig.map_err(|e| Any::lacks(&path, e.to_string(), ""))?;
-            let told = character::gain_on(&carried, &character::examples(self, &to, &rig)?, self.gain)?;
+            let told = character::gain_on(&carried, &character::examples(self, to, &rig)?, self.gain)?;
             found.gain = told.map_or(self.gain.unwrap_or(1.0), |(gain, _)| gain);
             found.examples = told.map(|(_, told)| told);
             carried = with_gain(&carried, found.gain).map_err(named)?;
@@ -441,7 +460,7 @@ impl TransferRecipe {
         };
         let made = CarriedMesh {
             name: to.name.clone(),
-            written: output.path().to_path_buf(),
+            written: PathBuf::new(),
             vertices: mesh.positions.len(),
             on_body: operator.is_on_body(),
             own_weights: own.is_some(),
@@ -462,8 +481,7 @@ impl TransferRecipe {
             distances: operator.distances().to_vec(),
         };
         let written = write::Made { mesh, weights, skinned, carried, shapes, told: made.told() };
-        write::write(self, from, to, written, output)?;
-        Ok((made, drawn))
+        Ok((made, drawn, written))
     }
 }
 

@@ -3,7 +3,6 @@
 use super::{From, To, TransferRecipe};
 use crate::error::Error;
 use crate::output::{Output, ending};
-use crate::recipe::Input;
 use dermis_deform::{Deformer, RiggedDeformer};
 use dermis_files::convert::write_converted;
 use dermis_io::gltf::MorphNormals;
@@ -48,31 +47,33 @@ pub(super) fn write(recipe: &TransferRecipe, from: &From, to: To, made: Made, ou
     let rig = Rig::new(made.mesh, skeleton, Some(made.weights)).map_err(|e| Error::lacks(path, e.to_string(), ""))?;
     let baked = made.carried.into_baked().with_precision(from.file.baked().precision());
     let model = RiggedDeformer::new(rig.named(to.name), None, baked, from.file.training().cloned())?;
-    let provenance = |input: &Input| {
-        let name = input.file.path.file_name().map(|name| name.to_string_lossy().into_owned());
-        json!({"file": name, "sha256": input.sha256})
-    };
+    let header = header(recipe, from, made.told)?;
+    let file = ModelFile { model, space: to.contents.space, header };
+    Ok(output.write_with(|out| model_file::write(&file, out))?)
+}
+
+/// The header of a carried model: that of the body, and where it is from.
+pub(super) fn header(recipe: &TransferRecipe, from: &From, told: Value) -> Result<ModelHeader, Error> {
     let mut body = recipe.from.clone();
     body.stamp(std::slice::from_ref(&from.note))?;
-    let header = ModelHeader {
+    let name = body.file.path.file_name().map(|name| name.to_string_lossy().into_owned());
+    Ok(ModelHeader {
         report: json!({"transferred": {
-            "from": provenance(&body),
+            "from": {"file": name, "sha256": body.sha256},
             "influences": recipe.influences,
             "stiff_islands": recipe.stiff_islands,
             "falloff": recipe.falloff,
-            "mesh": made.told,
+            "mesh": told,
         }}),
         program: crate::PROGRAM.into(),
         recipe: None,
         evidence: None,
         ..from.file.header.clone()
-    };
-    let file = ModelFile { model, space: to.contents.space, header };
-    Ok(output.write_with(|out| model_file::write(&file, out))?)
+    })
 }
 
 /// A clip once more.
-fn again(clip: &Arc<Clip>) -> Clip {
+pub(super) fn again(clip: &Arc<Clip>) -> Clip {
     let own = Arc::clone(clip);
     Clip {
         name: clip.name.clone(),
