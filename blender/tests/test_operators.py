@@ -410,6 +410,25 @@ def test_clothes_get_weights_and_model_of_the_body(arm):
     pose = place @ reading.Bones(rig).matrices(rig.evaluated_get(bpy.context.evaluated_depsgraph_get())).astype(np.float64)
     moved = np.abs(worn(pose) - body(pose)).max()
     assert moved < 0.06, moved
+    # Shape keys of the body: a key of the same name is the artist's, until a transfer has made it.
+    arm.shape_key_add(name="Basis")
+    for name, along in (("longer", 2), ("thicker", 0)):
+        key = arm.shape_key_add(name=name, from_mix=False)
+        for point in key.data:
+            point.co[along] *= 1.1
+    cloth.shape_key_add(name="Basis")
+    cloth.shape_key_add(name="thicker", from_mix=False)
+    for again in range(2):
+        assert bpy.ops.dermis.transfer() == {"FINISHED"}
+        keys = cloth.data.shape_keys.key_blocks
+        assert [key.name for key in keys] == ["Basis", "thicker", "longer"]
+        rest, longer = (np.array([p.co for p in keys[name].data]) for name in ("Basis", "longer"))
+        assert np.abs(longer - rest * [1.0, 1.0, 1.1]).max() < 0.02 and np.abs(longer - rest).max() > 0.05
+        thicker = np.array([p.co for p in keys["thicker"].data])
+        assert (thicker == rest).all()
+    arm.data.shape_keys.key_blocks["longer"].value = 0.5
+    bpy.context.view_layer.update()
+    assert abs(cloth.data.shape_keys.evaluated_get(bpy.context.evaluated_depsgraph_get()).key_blocks["longer"].value - 0.5) < 1e-6
 
 
 def test_compiled_bones_show_the_model(arm):

@@ -6,6 +6,7 @@
 //! Work runs on a thread of its own without the interpreter's lock (`work`); the calling thread looks after Ctrl-C and progress.
 
 mod arrays;
+mod carried;
 mod errors;
 mod examples;
 mod fit;
@@ -23,6 +24,8 @@ mod work;
 /// The compiled part of the package dermis.
 #[pyo3::pymodule]
 mod _dermis {
+    #[pymodule_export]
+    use crate::carried::Carried;
     #[pymodule_export]
     use crate::examples::Examples;
     #[pymodule_export]

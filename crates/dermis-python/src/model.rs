@@ -1,6 +1,7 @@
 //! `dermis.Model`.
 
 use crate::arrays::{Extent, Floats, in_matrix, lent, shape_text};
+use crate::carried::{Asked, Carried};
 use crate::errors::{error, hinted};
 use crate::rig::{Rig, up_of};
 use crate::work::{not_forked, quick, said};
@@ -248,6 +249,46 @@ impl Model {
         let known = |at: &Option<PoseDistance>| at.filter(|at| at.bone.is_some()).map_or(f64::NAN, |at| at.degrees);
         let name = |at: &Option<PoseDistance>| at.and_then(|at| at.bone).map(|bone| skeleton.names()[bone].clone());
         Ok((PyArray1::from_vec(py, found.iter().map(known).collect()), found.iter().map(name).collect()))
+    }
+
+    /// Carries the model to a mesh that stands where its body rests: clothes, levels of detail.
+    ///
+    /// Parameters
+    /// ----------
+    /// vertices : array_like, shape (V, 3)
+    ///     Positions at rest, in the rig's own axes and unit.
+    /// faces : array_like of int, shape (F, 3)
+    ///     Triangles.
+    /// weights : array_like, shape (V, B), optional
+    ///     Skinning weights that the mesh keeps; those of the body are carried by default.
+    /// influences : int, optional
+    ///     Influences per vertex, at most; as many as the body has by default.
+    /// stiff_islands : float
+    ///     Connected pieces smaller than this are rigid, metres on a body of 1.7 m.
+    /// falloff : float, optional
+    ///     The distance over which corrections fade off the body, metres on a body of 1.7 m; they do not by default.
+    ///
+    /// Returns
+    /// -------
+    /// Carried
+    ///
+    /// Raises
+    /// ------
+    /// dermis.Error
+    ///     For a mesh that does not lie on the body, and a model whose numbers belong to its own vertices.
+    #[pyo3(signature = (vertices, faces, *, weights = None, influences = None, stiff_islands = 0.03, falloff = None))]
+    fn carried_to(
+        &self,
+        py: Python<'_>,
+        vertices: &Bound<'_, PyAny>,
+        faces: &Bound<'_, PyAny>,
+        weights: Option<&Bound<'_, PyAny>>,
+        influences: Option<usize>,
+        stiff_islands: f64,
+        falloff: Option<f64>,
+    ) -> PyResult<Carried> {
+        let asked = Asked::new(&self.rig, vertices, faces, weights, (influences, stiff_islands, falloff))?;
+        asked.carried(py, &self.rig, |mesh, settings| self.inner.carried_to(mesh, settings))
     }
 
     /// The rig that it was fitted on.

@@ -1,6 +1,7 @@
 //! `dermis.Rig`.
 
 use crate::arrays::{Extent, Floats, integers};
+use crate::carried::{Asked, Carried};
 use crate::errors::{error, hinted, of_arrays};
 use crate::work::{quick, said};
 use dermis::arrays::{RigArrays, space};
@@ -81,19 +82,7 @@ impl Rig {
         }
         let of_bones = [Extent::Is(bones), Extent::Is(4), Extent::Is(4)];
         let bind_matrices = Floats::of("bind_matrices", bind_matrices, &[&of_bones])?.matrices("bind_matrices")?;
-        let weights = match weights {
-            Some(table) => {
-                let table = Floats::of("weights", table, &[&[Extent::Is(vertices), Extent::Is(bones)]])?;
-                let entries = table.entries()?;
-                let row = |v: usize| {
-                    let values = (0..bones).map(|b| (BoneIndex::new(b), entries.at(v * bones + b)));
-                    values.filter(|(_, value)| *value != 0.0).collect()
-                };
-                let made = py.detach(|| Influences::from_rows((0..vertices).map(row)));
-                Some(made.map_err(|found| of_arrays(&found.into()))?)
-            }
-            None => None,
-        };
+        let weights = weights.map(|table| weights_of(table, vertices, bones)).transpose()?;
         let arrays = RigArrays {
             name: name.into(),
             space,
@@ -189,13 +178,47 @@ impl Rig {
     /// Skinning weights, float64, shape (V, B), or None.
     #[getter]
     fn weights<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
-        let Some(weights) = self.inner.weights() else { return Ok(None) };
-        let bones = self.inner.skeleton().len();
-        let mut table = vec![0.0; weights.vertices() * bones];
-        for (v, row) in weights.rows().enumerate() {
-            row.iter().for_each(|(bone, value)| table[v * bones + bone.get()] = *value);
-        }
-        PyArray1::from_vec(py, table).reshape([weights.vertices(), bones]).map(Some)
+        self.inner.weights().map(|weights| table_of(py, weights, self.inner.skeleton().len())).transpose()
+    }
+
+    /// The meshes of its file, if it has several: name and number of vertices of each, in the order of the vertices.
+    #[getter]
+    fn objects(&self) -> Vec<(String, u32)> {
+        self.inner.mesh().objects.iter().map(|object| (object.name.clone(), object.vertices)).collect()
+    }
+
+    /// Carries the skinning weights to a mesh that stands where the body rests: clothes, levels of detail.
+    ///
+    /// Parameters
+    /// ----------
+    /// vertices : array_like, shape (V, 3)
+    ///     Positions at rest, in the rig's own axes and unit.
+    /// faces : array_like of int, shape (F, 3)
+    ///     Triangles.
+    /// influences : int, optional
+    ///     Influences per vertex, at most; as many as the body has by default.
+    /// stiff_islands : float
+    ///     Connected pieces smaller than this are rigid, metres on a body of 1.7 m.
+    ///
+    /// Returns
+    /// -------
+    /// Carried
+    ///
+    /// Raises
+    /// ------
+    /// dermis.Error
+    ///     For a rig without weights, and a mesh that does not lie on the body.
+    #[pyo3(signature = (vertices, faces, *, influences = None, stiff_islands = 0.03))]
+    fn carried_to(
+        &self,
+        py: Python<'_>,
+        vertices: &Bound<'_, PyAny>,
+        faces: &Bound<'_, PyAny>,
+        influences: Option<usize>,
+        stiff_islands: f64,
+    ) -> PyResult<Carried> {
+        let asked = Asked::new(&self.inner, vertices, faces, None, (influences, stiff_islands, None))?;
+        asked.carried(py, &self.inner, |mesh, settings| self.inner.carried_to(mesh, settings))
     }
 
     /// Flaws of the file or the arrays that were mended, and what else was noted when they were read.
@@ -288,6 +311,27 @@ fn polygons(counts: Option<&Bound<'_, PyAny>>, indices: Option<&Bound<'_, PyAny>
         (None, None) => Ok(None),
         _ => Err(error("face_counts and face_indices come together".to_owned())),
     }
+}
+
+/// Weights of an array (V, B).
+pub fn weights_of(table: &Bound<'_, PyAny>, vertices: usize, bones: usize) -> PyResult<Influences> {
+    let numbers = Floats::of("weights", table, &[&[Extent::Is(vertices), Extent::Is(bones)]])?;
+    let entries = numbers.entries()?;
+    let row = |v: usize| {
+        let values = (0..bones).map(|b| (BoneIndex::new(b), entries.at(v * bones + b)));
+        values.filter(|(_, value)| *value != 0.0).collect()
+    };
+    let made = table.py().detach(|| Influences::from_rows((0..vertices).map(row)));
+    made.map_err(|found| of_arrays(&found.into()))
+}
+
+/// Weights as an array (V, B).
+pub fn table_of<'py>(py: Python<'py>, weights: &Influences, bones: usize) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let mut table = vec![0.0; weights.vertices() * bones];
+    for (v, row) in weights.rows().enumerate() {
+        row.iter().for_each(|(bone, value)| table[v * bones + bone.get()] = *value);
+    }
+    PyArray1::from_vec(py, table).reshape([weights.vertices(), bones])
 }
 
 /// Triangles of an array (F, 3), each corner a vertex that exists.

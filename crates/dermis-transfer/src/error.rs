@@ -1,7 +1,7 @@
 //! Why a body and a mesh do not go together.
 
-use dermis_deform::DeformerError;
-use dermis_rig::InfluenceError;
+use dermis_deform::{DeformerError, RiggedError};
+use dermis_rig::{InfluenceError, RigError};
 use dermis_solve::SolveError;
 
 /// Why nothing is carried.
@@ -38,6 +38,20 @@ pub enum TransferError {
         /// The part.
         part: &'static str,
     },
+    /// A body without weights to carry.
+    #[error("the body has no skinning weights")]
+    Unskinned,
+    /// A body without a surface to carry from.
+    #[error("the body has no triangles")]
+    NoSurface,
+    /// Numbers that are not those of the body's vertices.
+    #[error("the body has {expected} numbers, but {found} are given")]
+    Numbers {
+        /// What its vertices have.
+        expected: usize,
+        /// What is given.
+        found: usize,
+    },
     /// The smoothing has no solution.
     #[error("the smoothing on the mesh failed: {0}")]
     Solve(#[from] SolveError),
@@ -47,4 +61,10 @@ pub enum TransferError {
     /// Parts that do not belong together.
     #[error(transparent)]
     Deformer(#[from] DeformerError),
+    /// Mesh, skeleton and weights that do not belong together.
+    #[error(transparent)]
+    Rig(#[from] RigError),
+    /// A model that is not of the rig.
+    #[error(transparent)]
+    Rigged(#[from] RiggedError),
 }

@@ -31,6 +31,18 @@ pub enum Held {
     Unmatched,
 }
 
+impl Held {
+    /// Its name in files and arrays.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Smooth => "smooth",
+            Self::Nearest => "nearest",
+            Self::Rigid => "rigid",
+            Self::Unmatched => "unmatched",
+        }
+    }
+}
+
 /// For every vertex the one that stands for its place.
 pub(crate) fn place_of(mesh: &Mesh) -> Vec<u32> {
     welded(&mesh.positions)

@@ -381,7 +381,12 @@ impl Target<'_> {
             space.terms.of(v).iter().for_each(|(bone, a)| each(*bone, &a.to_array()));
         })?;
         let mut terms = Rows::default();
-        for (v, row) in rows.into_iter().enumerate() {
+        for (v, mut row) in rows.into_iter().enumerate() {
+            // Vertices of the body without weights have no terms.
+            let kept: f64 = row.iter().map(|(_, a)| a[3]).sum();
+            if self.operator.copies(v).is_none() && kept > 0.0 {
+                row.iter_mut().flat_map(|(_, a)| a).for_each(|x| *x /= kept);
+            }
             let own: DVec3 = row.iter().map(|(_, a)| DVec3::from_slice(a)).sum();
             let away = self.mesh.positions[v] - own;
             let mut row: Vec<(BoneIndex, DVec4)> =

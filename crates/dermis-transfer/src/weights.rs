@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 /// Carried weights below this are dropped; what is left of a vertex sums to one.
 pub const LEAST_WEIGHT: f64 = 1e-4;
 
+/// What sums of weights are off one by rounding.
+const ROUNDING: f64 = 1e-9;
+
 /// Bones that are carried at a time.
 const AT_A_TIME: usize = 16;
 
@@ -17,7 +20,8 @@ const AT_A_TIME: usize = 16;
 /// - `weights`: those of the body
 /// - `most`: influences per vertex, at most
 ///
-/// A vertex that is a vertex of the body has its weights, to the bit, unless it has more than `most`.
+/// A vertex that is a vertex of the body has its weights, to the bit, unless it has more than `most`. Other rows sum to one, also near
+/// vertices of the body that have none.
 ///
 /// # Errors
 /// [`TransferError::Solve`].
@@ -42,16 +46,16 @@ pub fn carried_weights(operator: &Operator, weights: &Influences, most: usize) -
         }
     }
     for (v, row) in rows.iter_mut().enumerate() {
-        let before = row.len();
-        if operator.copies(v).is_none() {
+        let (before, is_copy) = (row.len(), operator.copies(v).is_some());
+        if !is_copy {
             row.retain(|(_, w)| *w >= LEAST_WEIGHT);
         }
         if row.len() > most {
             row.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
             row.truncate(most.max(1));
         }
-        if row.len() < before {
-            let sum: f64 = row.iter().map(|(_, w)| w).sum();
+        let sum: f64 = row.iter().map(|(_, w)| w).sum();
+        if row.len() < before || (!is_copy && (sum - 1.0).abs() > ROUNDING) {
             row.iter_mut().for_each(|(_, w)| *w /= sum);
         }
     }

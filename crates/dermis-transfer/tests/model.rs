@@ -376,3 +376,15 @@ fn an_object_of_the_body_s_own_mesh_gets_what_a_mesh_of_its_own_gets() {
         assert_eq!(body + cloth, joined.rest().len());
     }
 }
+
+#[test]
+fn weights_sum_to_one_near_vertices_of_the_body_without_any() {
+    let arm = Arm::new(40, 24);
+    let holes = arm.weights().rows().enumerate().map(|(v, row)| if v % 7 == 0 { vec![] } else { row.to_vec() });
+    let holes = Influences::from_rows(holes).unwrap();
+    let (body, mesh) = (Body::new(arm.rig.mesh()).unwrap(), sleeve());
+    let operator = Operator::new(&body, &mesh, &Settings::default()).unwrap();
+    let carried = carried_weights(&operator, &holes, usize::MAX).unwrap();
+    let sums = carried.rows().map(|row| row.iter().map(|(_, w)| w).sum::<f64>());
+    assert!(sums.map(|sum| (sum - 1.0).abs()).fold(0.0, f64::max) < 1e-9);
+}

@@ -19,7 +19,8 @@ use dermis::Model;
 use dermis::glam::{DAffine3, DVec3, Vec3};
 use dermis::internals::deform::{Base, Deformer, RiggedDeformer};
 use dermis::internals::io::{ModelFile, Space, model_file::ModelHeader};
-use dermis::internals::rig::{BoneTransforms, Rig};
+use dermis::internals::rig::{BoneTransforms, Mesh, Rig};
+use dermis::internals::transfer::{Body, Operator, Settings, carried_model, carried_weights};
 use dermis_testkit::models::{models, strip};
 use dermis_testkit::{Random, Tree, change_rig, some_motion};
 use std::error::Error;
@@ -40,15 +41,16 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         // Rotational regression is stored without the faces that it solves over: they are the mesh's.
         change_rig(&mut tree.rig, |mesh, _, _| mesh.triangles = strip(mesh.positions.len()));
         let all = poses_of(&tree);
-        for (at, (name, deformer)) in models(&tree, &mut Random::new(31 + rig as u64)).into_iter().enumerate() {
-            // Positions of a base that another program computes are no part of a model.
-            if matches!(deformer.base(), Base::Given) {
-                continue;
-            }
+        let own = models(&tree, &mut Random::new(31 + rig as u64));
+        // Positions of a base that another program computes are no part of a model.
+        let own = own.into_iter().filter(|(_, deformer)| !matches!(deformer.base(), Base::Given));
+        let own: Vec<_> = own.map(|(name, deformer)| (name, tree.rig.clone(), deformer)).collect();
+        let worn = garments(&own)?;
+        for (at, (name, rig_of_it, deformer)) in own.into_iter().chain(worn).enumerate() {
             let stem = format!("{rig}_{at:03}");
             let tolerance = TOLERANCE * tree.rig.mesh().diagonal().max(1.0);
             let expected = expected(&deformer, &all)?;
-            let model = model(&tree.rig, &deformer)?;
+            let model = model(&rig_of_it, &deformer)?;
             write(&folder, &stem, &model, &all, &expected)?;
             let [file, transforms, pose_matrices, skins] =
                 ["dermis", "transforms.npy", "pose_matrices.npy", "expected.npy"].map(|kind| format!("{stem}.{kind}"));
@@ -75,6 +77,31 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         true => Ok(()),
         false => Err("a model deviates from the reference".into()),
     }
+}
+
+/// What some of the models are on a garment: one model of each kind of base.
+fn garments(models: &[(String, Rig, Deformer)]) -> Result<Vec<(String, Rig, Deformer)>, Box<dyn Error>> {
+    let mut made: Vec<(String, Rig, Deformer)> = vec![];
+    let mut kinds = vec![];
+    for (name, rig, deformer) in models.iter().filter(|(_, _, deformer)| !deformer.corrections().is_empty()) {
+        let kind = std::mem::discriminant(deformer.base());
+        let mesh = rig.mesh();
+        // Every second triangle of the body, a little outside of it.
+        let triangles: Vec<[u32; 3]> = mesh.triangles.iter().step_by(2).copied().collect();
+        let positions = mesh.positions.iter().map(|p| *p + DVec3::new(0.001, 0.002, -0.001)).collect();
+        let garment = Mesh { positions, triangles, ..Mesh::default() };
+        let (Some(body), Some(weights)) = (Body::new(mesh), rig.weights()) else { continue };
+        let operator = Operator::new(&body, &garment, &Settings { stiff: 0.0, ..Settings::default() })?;
+        let weights = carried_weights(&operator, weights, usize::MAX)?;
+        // Numbers that belong to the vertices of the body are not carried.
+        let Ok(carried) = carried_model(deformer, &operator, (&garment, &weights), None, body.unit()) else { continue };
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+            let rig = Rig::new(garment, rig.skeleton().clone(), Some(weights))?;
+            made.push((format!("a garment of {name}"), rig, carried));
+        }
+    }
+    Ok(made)
 }
 
 /// The rest pose, bent poses, and bent poses of a character that was moved and turned as a whole.

@@ -2,6 +2,7 @@
 
 use dermis_fit::MethodError;
 use dermis_measure::MeasureError;
+use dermis_transfer::TransferError;
 
 /// Why something could not be done. Its variants are those of the features that are on.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +14,9 @@ pub enum Error {
     /// A model cannot be run or scored.
     #[error(transparent)]
     Measure(MeasureError),
+    /// Nothing can be carried from a body to a mesh.
+    #[error(transparent)]
+    Transfer(#[from] TransferError),
     /// A file cannot be used or written.
     #[cfg(feature = "formats")]
     #[error(transparent)]
@@ -67,6 +71,9 @@ impl From<Error> for dermis_workflow::Error {
         match error {
             Error::Method(error) => error.into(),
             Error::Measure(error) => error.into(),
+            Error::Transfer(source) => {
+                dermis_workflow::verbs::transfer::error::Error::Transfer { mesh: "mesh".into(), source }.into()
+            }
             Error::File(error) => error.into(),
             Error::Report(error) => Self::Internal(error.to_string()),
             Error::Recipe(error) => error,

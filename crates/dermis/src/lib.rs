@@ -39,7 +39,7 @@
 //!
 //! | feature | what it adds | what it compiles |
 //! |---|---|---|
-//! | none | characters, examples, fits and models in memory, scored and run | rig, solve, deform, fit, measure, compile |
+//! | none | characters, examples, fits and models in memory, scored, run and carried to other meshes | rig, solve, deform, fit, measure, compile, transfer |
 //! | `formats` | [`Rig::open`], [`Examples::open`], [`Model::save`], [`arrays`] | io, files |
 //! | `motion` | where poses come from | motion |
 //! | `report` | pages, charts, JSON | report |
@@ -48,6 +48,7 @@
 
 #[cfg(feature = "formats")]
 pub mod arrays;
+mod carried;
 mod error;
 mod examples;
 mod fitted;
@@ -56,6 +57,7 @@ mod opened;
 #[cfg(feature = "workflow")]
 mod parts;
 
+pub use carried::{Carried, CarrySettings};
 pub use dermis_deform::Runner;
 pub use dermis_fit::method::{self, Method};
 pub use dermis_measure::ErrorStats;
@@ -84,6 +86,7 @@ pub mod internals {
     pub use dermis_report as report;
     pub use dermis_rig as rig;
     pub use dermis_solve as solve;
+    pub use dermis_transfer as transfer;
     #[cfg(feature = "workflow")]
     pub use dermis_workflow as workflow;
 }

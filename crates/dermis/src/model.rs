@@ -50,6 +50,19 @@ impl Model {
         }
     }
 
+    /// The model that another mesh got from this one.
+    pub(crate) fn carried(&self, model: RiggedDeformer) -> Self {
+        #[cfg(not(feature = "formats"))]
+        return Self { model };
+        #[cfg(feature = "formats")]
+        {
+            let report = serde_json::json!({"transferred": {}});
+            let program = concat!("dermis ", env!("CARGO_PKG_VERSION")).into();
+            let header = ModelHeader { report, program, recipe: None, evidence: None, ..self.file.header.clone() };
+            ModelFile { model, space: self.file.space.clone(), header }.into()
+        }
+    }
+
     /// The deformer with its rig.
     pub fn rigged(&self) -> &RiggedDeformer {
         #[cfg(feature = "formats")]

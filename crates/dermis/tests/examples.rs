@@ -4,6 +4,8 @@
 mod black_box_inverse;
 #[path = "../examples/decompose_a_cache.rs"]
 mod decompose_a_cache;
+#[path = "../examples/dress_a_body.rs"]
+mod dress_a_body;
 #[path = "../examples/fit_from_arrays.rs"]
 mod fit_from_arrays;
 #[path = "../examples/game_loop.rs"]
@@ -41,4 +43,9 @@ fn i_have_a_black_box() {
 #[test]
 fn i_have_only_a_mesh_sequence() {
     decompose_a_cache::main().unwrap();
+}
+
+#[test]
+fn i_have_clothes() {
+    dress_a_body::main().unwrap();
 }

@@ -13,7 +13,7 @@ Arrays go in and come out in the rig's own axes and unit, those of its file (`Ri
 """
 
 from . import ik
-from ._dermis import Examples, Model, Rig, __version__
+from ._dermis import Carried, Examples, Model, Rig, __version__
 from ._errors import Error
 from ._evaluate import Evaluation, compare, evaluate
 from ._fit import Errors, ErrorStats, Fit, FitReport, fit
@@ -59,6 +59,7 @@ from ._view import View, view
 
 __all__ = [
     "AnimationSpace",
+    "Carried",
     "Correctives",
     "Decomposition",
     "DirectDeltaMush",

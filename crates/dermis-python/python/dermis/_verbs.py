@@ -227,9 +227,10 @@ def suggest(
 
 def transfer(
     body: Path,
-    meshes: Files,
+    meshes: Files | None,
     out: Path,
     *,
+    objects: Sequence[str] = (),
     format: str | None = None,
     weights: bool = False,
     corrections: bool = False,
@@ -256,6 +257,8 @@ def transfer(
         Meshes that lie on the body at rest, or another character with its skeleton; a folder stands for the meshes in it.
     out : path
         A file for one mesh (.dermis, .glb, .npz), a folder for several.
+    objects : list of str
+        Objects of the body's own file that are clothes over the others, by name; `meshes` is then None.
     format : str, optional
         What files in a folder are: "dermis", "glb" or "npz"; "dermis" for a model, "glb" for a rig by default.
     weights, corrections, shapes : bool
@@ -288,7 +291,7 @@ def transfer(
         What `dermis transfer --json` prints.
     """
     recipe = _given(
-        **{"from": _input(body)}, to=_inputs(meshes), out=_text(out), format=format,
+        **{"from": _input(body)}, to=_inputs(meshes or ()), objects=list(objects), out=_text(out), format=format,
         weights=weights, corrections=corrections, shapes=shapes, influences=influences,
         stiff_islands=stiff_islands, falloff=falloff, map=_input(map), pairs=_input(pairs), gain=gain,
         report=_text(report), read=_read(up=up, unit=unit),

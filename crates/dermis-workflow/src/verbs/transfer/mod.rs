@@ -629,16 +629,6 @@ fn described(
     }
 }
 
-/// What JSON calls the ways of holding an island.
-fn word(held: Held) -> &'static str {
-    match held {
-        Held::Smooth => "smooth",
-        Held::Nearest => "nearest",
-        Held::Rigid => "rigid",
-        Held::Unmatched => "unmatched",
-    }
-}
-
 impl CarriedIsland {
     /// How it was carried, in words.
     pub fn words(&self) -> &'static str {
@@ -679,7 +669,7 @@ impl CarriedMesh {
             "islands": self.islands.iter().map(|island| json!({
                 "vertices": island.vertices,
                 "size": island.size,
-                "held": word(island.held),
+                "held": island.held.name(),
                 "trusted": island.trusted,
                 "bones": island.bones,
             })).collect::<Vec<_>>(),
