@@ -7,6 +7,7 @@ mod character;
 mod data;
 mod levels;
 mod rivals;
+mod shapes;
 mod weights;
 mod worn;
 
@@ -16,10 +17,11 @@ use std::path::{Path, PathBuf};
 fn main() {
     let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_default());
     let wanted = std::env::args().nth(2);
-    let parts: [(&str, fn(&Path) -> Result<(), String>); 5] = [
+    let parts: [(&str, fn(&Path) -> Result<(), String>); 6] = [
         ("suits", weights::suits),
         ("cloth", weights::cloth),
         ("worn", worn::worn),
+        ("shapes", shapes::shapes),
         ("levels", levels::levels),
         ("character", character::character),
     ];
