@@ -39,30 +39,35 @@ def test_every_verb_over_files_runs(model_file: Path, tmp_path: Path) -> None:
     assert suggested == json.loads(program("suggest", model_file, "--motion", WALK, "--count", 2, "--json").stdout)
 
 
-def test_arrays_get_what_a_body_has(arm: Arm, model_file: Path) -> None:
-    """Expected: the body itself has its own numbers; a shell around it moves as the body below it, of which it is a mean."""
+def test_arrays_get_what_a_body_has(arm: Arm, arm_fit: dermis.Fit) -> None:
+    """Expected: the body itself has its own numbers; a shell around it moves as the skin below it, of which it is a mean."""
     rig = arm.rig(up="z", unit=0.01)
     same = rig.carried_to(rig.rest_vertices, rig.faces)
     assert same.model is None and len(same.unmatched) == 0 and (same.trust == 1.0).all()
-    np.testing.assert_array_equal(same.weights, rig.weights)
+    np.testing.assert_array_equal(same.weights, arm.weights)
     np.testing.assert_array_equal(same.apply(rig.rest_vertices), rig.rest_vertices)
     assert [len(island["vertices"]) for island in same.islands] == [len(arm.rest)]
-    model = dermis.Model.open(model_file)
-    body = model.rig
-    shell = body.rest_vertices * 1.002
-    worn = model.carried_to(shell, body.faces, influences=4)
+    model = arm_fit.model
+    rig = model.rig
+    shell = rig.rest_vertices * [1.0, 1.02, 1.02]
+    worn = model.carried_to(shell, rig.faces, influences=4)
     assert worn.model is not None and worn.model is worn.model
+    assert worn.model.rig.weights is not None
     np.testing.assert_allclose(worn.model.rig.weights, worn.weights, atol=1e-7)
-    np.testing.assert_allclose(worn.model(body.bind_matrices), shell, atol=1e-5)
-    assert worn.weights.shape == (len(shell), len(body.bone_names)) and (worn.distances < 0.01).all()
-    kept = model.carried_to(shell, body.faces, weights=worn.weights)
+    np.testing.assert_allclose(worn.model(arm.bind), shell, atol=1e-6)
+    pose = arm.pose(0.7, 0.5)
+    away = np.linalg.norm(worn.model(pose) - model(pose), axis=1).max()
+    still = np.linalg.norm(shell - rig.rest_vertices, axis=1).max()
+    assert away < 3.0 * still
+    assert worn.weights.shape == arm.weights.shape and (worn.distances <= still + 1e-9).all()
+    kept = model.carried_to(shell, rig.faces, weights=worn.weights)
     np.testing.assert_allclose(kept.weights, worn.weights, atol=1e-12)
     with pytest.raises(dermis.Error, match="trusted match"):
-        model.carried_to(shell + 5.0, body.faces)
+        model.carried_to(shell + 5.0, rig.faces)
     with pytest.raises(dermis.Error, match="stiff_islands"):
-        model.carried_to(shell, body.faces, stiff_islands=-1.0)
+        model.carried_to(shell, rig.faces, stiff_islands=-1.0)
     with pytest.raises(dermis.Error, match="weights"):
-        model.carried_to(shell, body.faces, weights=worn.weights[1:])
+        model.carried_to(shell, rig.faces, weights=worn.weights[1:])
     with pytest.raises(dermis.Error, match="numbers"):
         worn.apply(np.zeros(3))
 
