@@ -33,11 +33,15 @@ mod clip;
 mod controls;
 mod curves;
 mod document;
+mod draco;
+mod extensions;
 mod facets;
 mod mesh;
+mod meshopt;
 mod nodes;
 mod read;
 mod skins;
+mod stream;
 mod weld;
 mod write;
 
