@@ -130,7 +130,8 @@ impl Document {
 
     /// Whether accessor `at` has bytes; without them it is zeros, or data an extension holds that is not read.
     pub fn has_data(&self, at: u32) -> bool {
-        self.decoded(at).is_some() || self.root.accessors.get(at as usize).is_some_and(|a| a.buffer_view.is_some() || a.sparse.is_some())
+        self.decoded(at).is_some()
+            || self.root.accessors.get(at as usize).is_some_and(|a| a.buffer_view.is_some() || a.sparse.is_some())
     }
 
     pub(super) fn accessor(&self, at: u32, what: &str) -> Result<&Accessor, ReadError> {

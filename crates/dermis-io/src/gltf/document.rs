@@ -9,8 +9,8 @@ use crate::contents::{Flaw, Format, ReadError, Resolve, Warning};
 use serde::Deserialize;
 use serde_json::Value;
 use std::cell::Cell;
-use std::collections::hash_map::{Entry, HashMap};
 use std::collections::BTreeMap;
+use std::collections::hash_map::{Entry, HashMap};
 use std::rc::Rc;
 
 /// Numbers a file may ask to be decoded per byte it has. A face with fifty sparse morph targets asks for six, a hundred
@@ -97,8 +97,7 @@ impl Document {
         let numbers = bytes.saturating_mul(NUMBERS_PER_BYTE).saturating_add(length).saturating_add(1 << 16);
         let (numbers_left, glances_left) = (Cell::new(numbers), Cell::new(numbers));
         let decoded = HashMap::new();
-        let mut document =
-            Self { root, look, buffers, unfolded, decoded, warnings, glances_left, numbers_left, bytes };
+        let mut document = Self { root, look, buffers, unfolded, decoded, warnings, glances_left, numbers_left, bytes };
         document.decoded = document.decode_meshes()?;
         Ok(document)
     }
@@ -150,8 +149,8 @@ impl Document {
             for (semantic, id) in &draco.attributes {
                 let attribute = mesh.attributes.iter().find(|attribute| attribute.id == *id);
                 let found = attribute.zip(primitive.attributes.get(semantic));
-                let (attribute, &at) = found
-                    .ok_or_else(|| damaged(format!("{} has no attribute {id} for {semantic:.40}", place())))?;
+                let (attribute, &at) =
+                    found.ok_or_else(|| damaged(format!("{} has no attribute {id} for {semantic:.40}", place())))?;
                 self.charge(mesh.points as u64, attribute.width as u64, semantic)?;
                 let rows = || (0..mesh.points).flat_map(|point| attribute.row(point));
                 add(at, semantic, &mut |accessor| accessor.pack(semantic, attribute.width, rows()))?;
@@ -255,7 +254,9 @@ fn unfold(root: &Root, buffers: &[Buffer], bytes: u64) -> Result<(Vec<Option<Vec
         length = length.saturating_add(view.byte_length);
         if length > most {
             let reason = format!("{} unfolds to {length} bytes with those before it", place());
-            return Err(damaged(format!("{reason}; a file of {bytes} bytes may unfold to {MOST_UNFOLDED} times its length")));
+            return Err(damaged(format!(
+                "{reason}; a file of {bytes} bytes may unfold to {MOST_UNFOLDED} times its length"
+            )));
         }
         let stream = part(buffers, folded.buffer, folded.byte_offset, folded.byte_length, place)?;
         let made = folded.unfold(stream).map_err(|why| damaged(format!("{}: {why}", place())))?;

@@ -242,7 +242,9 @@ impl Described {
                 }
                 let most = ((1u32 << bits) - 2) as f32;
                 let (pairs, _) = values.as_chunks::<2>();
-                Ok(Values::Floats(pairs.iter().flat_map(|&pair| normals::unit(pair.map(|x| x as f32 / most))).collect()))
+                Ok(Values::Floats(
+                    pairs.iter().flat_map(|&pair| normals::unit(pair.map(|x| x as f32 / most))).collect(),
+                ))
             }
         }
     }

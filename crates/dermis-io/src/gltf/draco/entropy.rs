@@ -42,7 +42,8 @@ impl<'a> State<'a> {
     fn new(bytes: &'a [u8], base: u32) -> Result<Self, Damage> {
         let size = usize::from(bytes.last().ok_or(SHORT)? >> 6) + 1;
         let (bytes, own) = bytes.split_at_checked(bytes.len().wrapping_sub(size)).ok_or(SHORT)?;
-        let value = own.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte)) & (u32::MAX >> (34 - 8 * size));
+        let value =
+            own.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte)) & (u32::MAX >> (34 - 8 * size));
         let state = base + value;
         if state >= base * 256 {
             return Err("its symbols start from no state");

@@ -16,7 +16,7 @@ mod predict;
 mod surface;
 
 use super::stream::{Damage, Rest};
-pub(super) use attributes::{Attribute, Values};
+use attributes::Attribute;
 
 /// What a stream holds.
 pub(super) struct Mesh {

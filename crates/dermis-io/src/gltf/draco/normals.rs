@@ -106,7 +106,8 @@ impl Square {
         let [s, t] = if x >= 0 {
             [y.wrapping_add(center), z.wrapping_add(center)]
         } else {
-            let folded = |of: i32, by: i32| if by < 0 { of.wrapping_abs() } else { most.wrapping_sub(of.wrapping_abs()) };
+            let folded =
+                |of: i32, by: i32| if by < 0 { of.wrapping_abs() } else { most.wrapping_sub(of.wrapping_abs()) };
             [folded(z, y), folded(y, z)]
         };
         // Several places of the border are one of the octahedron.
@@ -150,11 +151,7 @@ impl Square {
 
     /// Swaps the inside and the outside of the diamond in the middle of the square.
     fn inverted(&self, [s, t]: [i32; 2]) -> [i32; 2] {
-        let sign = match (s, t) {
-            (0.., 0..) => [1, 1],
-            (..=0, ..=0) => [-1, -1],
-            _ => [if s > 0 { 1 } else { -1 }, if t > 0 { 1 } else { -1 }],
-        };
+        let sign = if s >= 0 && t >= 0 { [1, 1] } else { [s, t].map(|x| if x > 0 { 1 } else { -1 }) };
         let corner = sign.map(|sign| sign * self.center);
         let [s, t] = [s.wrapping_mul(2).wrapping_sub(corner[0]), t.wrapping_mul(2).wrapping_sub(corner[1])];
         let [s, t] = if sign[0] * sign[1] >= 0 { [t.wrapping_neg(), s.wrapping_neg()] } else { [t, s] };
@@ -208,7 +205,9 @@ mod tests {
         assert_eq!(unit([1.0, 0.5]), [0.0, 1.0, 0.0]);
         assert_eq!(unit([0.5, 0.0]), [0.0, 0.0, -1.0]);
         let square = Square { center: 127 };
-        for vector in [[127, 0, 0], [-127, 0, 0], [0, 127, 0], [0, 0, -127], [40, -50, 37], [-40, 50, 37], [-40, -50, -37]] {
+        for vector in
+            [[127, 0, 0], [-127, 0, 0], [0, 127, 0], [0, 0, -127], [40, -50, 37], [-40, 50, 37], [-40, -50, -37]]
+        {
             let [s, t] = square.coordinates(vector);
             let unit = unit([s, t].map(|x| x as f32 / 254.0)).map(f64::from);
             let length = vector.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();

@@ -3,7 +3,7 @@
 //! Rows come in blocks of 256 at most, and a plane of a block in groups of sixteen bytes. A group is stored with as few bits per byte as
 //! suit it; a code with all bits set says that the byte itself follows.
 
-use super::{Damage, LONG, Rest, SHORT};
+use super::{Damage, Rest, SHORT};
 
 const GROUP: usize = 16;
 /// The most rows of a block.
@@ -212,6 +212,7 @@ fn encode_group(group: &[u8; GROUP], stream: &mut Vec<u8>) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::stream::LONG;
     use super::*;
 
     /// The example of the specification: one plane of sixteen differences in codes of four bits.
@@ -234,7 +235,8 @@ mod tests {
     #[test]
     fn rows_come_back() {
         for stride in [4, 8, 12, 16, 36, 64, 252, 256] {
-            for count in [0, 1, 2, 15, 16, 17, block_rows(stride) - 1, block_rows(stride), block_rows(stride) + 1, 600] {
+            for count in [0, 1, 2, 15, 16, 17, block_rows(stride) - 1, block_rows(stride), block_rows(stride) + 1, 600]
+            {
                 for spread in [0, 1, 3, 9, 97] {
                     let byte = |at: usize| ((at * at * 31 / 7 + at) * spread / 16) as u8;
                     let rows: Vec<u8> = (0..count * stride).map(byte).collect();
@@ -250,33 +252,24 @@ mod tests {
     /// Every kind of plane and of differences of the second version, by hand: one row after a first one of zeros.
     #[test]
     fn the_second_version_is_read() {
-        // Planes 0 to 3 as: groups of one bit, groups of the wider kind, zeros, bytes as they are.
-        let controls = 0 | 1 << 2 | 2 << 4 | 3 << 6;
+        use super::super::signed;
+        // Planes 0 to 3: groups of the narrower codes, of the wider ones, zeros, bytes as they are.
+        let controls = 1 << 2 | 2 << 4 | 3 << 6;
+        let change = [0xf9u8, 2, 0, 0x24];
+        let word = |low, high| (signed(u32::from(u16::from_le_bytes([low, high]))) as u16).to_le_bytes();
         for (mode, row) in [
-            (0, [0x83, 1, 0, 0x12]), // zigzag: 0xfa → 125, …
-            (1, [0, 0, 0, 0]),
-            (0x42, [0, 0, 0, 0]),
+            (0, change.map(|code| signed(u32::from(code)) as u8)),
+            (1, [word(0xf9, 2), word(0, 0x24)].concat().try_into().unwrap()),
+            (0x42, u32::from_le_bytes(change).rotate_right(4).to_le_bytes()),
         ] {
-            let _ = row;
             let mut stream = vec![0xa1, controls];
-            // Plane 0: one group, one bit each, the first of them beyond: 0xf9.
-            stream.extend([0b01, 0b0000_0001, 0, 0xf9]);
-            // Plane 1: one group, one bit each: 2 beyond.
-            stream.extend([0b00, 0b0000_0001, 0, 2]);
-            // Plane 3: one byte.
+            // One group of one bit each, of which the first says that a byte follows; twice.
+            stream.extend([0b01, 1, 0, 0xf9]);
+            stream.extend([0b00, 1, 0, 2]);
             stream.push(0x24);
             stream.extend([0; 19]);
             stream.extend([0, 0, 0, 0, mode]);
-            let change = [0xf9u8, 2, 0, 0x24];
-            let expected = match mode {
-                0 => change.map(|code| super::super::signed(u32::from(code)) as u8),
-                1 => {
-                    let of = |low, high| super::super::signed(u32::from(u16::from_le_bytes([low, high]))) as u16;
-                    [of(0xf9, 2).to_le_bytes(), of(0, 0x24).to_le_bytes()].concat().try_into().unwrap()
-                }
-                _ => u32::from_le_bytes(change).rotate_right(4).to_le_bytes(),
-            };
-            assert_eq!(decode(&stream, 1, 4).unwrap(), expected);
+            assert_eq!(decode(&stream, 1, 4).unwrap(), row);
             for end in 0..stream.len() {
                 assert!(decode(&stream[..end], 1, 4).is_err(), "{end}");
             }

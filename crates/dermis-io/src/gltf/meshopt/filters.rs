@@ -164,8 +164,10 @@ mod tests {
 
     #[test]
     fn exponents_are_exact() {
-        for (exponent, mantissa) in [(0, 1), (-3, 5), (20, -7), (-100, 8_388_607), (100, -8_388_608), (127, 1), (-128, 1)] {
-            let packed = (exponent << 24) | (mantissa & 0xff_ffff);
+        for (exponent, mantissa) in
+            [(0, 1), (-3, 5), (20, -7), (-100, 8_388_607), (100, -8_388_608), (127, 1), (-128, 1)]
+        {
+            let packed: i32 = (exponent << 24) | (mantissa & 0xff_ffff);
             let made = turned(Filter::Exponential, packed.to_le_bytes(), 4);
             assert_eq!(f32::from_le_bytes(made), (f64::from(mantissa) * 2f64.powi(exponent)) as f32);
         }

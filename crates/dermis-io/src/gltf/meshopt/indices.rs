@@ -25,7 +25,11 @@ impl<T: Copy + Default> Recent<T> {
 
     /// The thing before which `age` others came in.
     fn get(&self, age: usize) -> Result<T, Damage> {
-        let at = self.count.checked_sub(age + 1).filter(|_| age < 16).ok_or("it names an edge or vertex before the first")?;
+        let at = self
+            .count
+            .checked_sub(age + 1)
+            .filter(|_| age < 16)
+            .ok_or("it names an edge or vertex before the first")?;
         Ok(self.things[at % 16])
     }
 

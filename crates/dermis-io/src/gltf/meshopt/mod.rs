@@ -10,7 +10,10 @@ mod attributes;
 mod filters;
 mod indices;
 
-use super::stream::{Damage, LONG, Rest, SHORT, signed};
+pub(super) use attributes::encode as encode_attributes;
+pub(super) use indices::{encode_sequence, encode_triangles};
+
+use super::stream::{Damage, Rest, SHORT, signed};
 use filters::Filter;
 use serde::Deserialize;
 
