@@ -71,8 +71,13 @@ impl Sheet {
             let off = (render.normals[at] - self.normals[known]).length();
             assert!(off <= normal, "{} for {}", render.normals[at], self.normals[known]);
             if let Some(weights) = &contents.weights {
-                let mut row = [0.0; 4];
-                weights.row(source as usize).iter().for_each(|(bone, weight)| row[bone.get()] += weight);
+                let mut row = [0.0f64; 4];
+                weights
+                    .rows()
+                    .nth(source as usize)
+                    .unwrap()
+                    .iter()
+                    .for_each(|(bone, weight)| row[bone.get()] += weight);
                 let [a, b] = self.joints[known].map(usize::from);
                 row[a] -= 0.75;
                 row[b] -= 0.25;
@@ -394,7 +399,7 @@ fn what_we_compress_is_read_again() {
         }
         assert_eq!((a.morphs.len(), a.clips.len()), (b.morphs.len(), b.clips.len()));
         // What is compressed already stays as it is.
-        assert_eq!(compress_glb(&folded).unwrap(), folded);
+        assert!(compress_glb(&folded).unwrap() == folded);
     }
     for bad in [&b""[..], b"glTF", b"{}", &[0; 64]] {
         assert!(compress_glb(bad).is_err());

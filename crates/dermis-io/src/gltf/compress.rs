@@ -10,7 +10,7 @@ const EXTENSION: &str = "EXT_meshopt_compression";
 
 /// Compresses what [`write_glb`](super::write_glb) wrote. No number changes; a triangle may begin with another of its corners.
 ///
-/// Readers need the extension. Views that would not become shorter stay as they are, and so do images.
+/// Readers need the extension. A file that has it already, views that would not become shorter and images stay as they are.
 ///
 /// # Errors
 /// [`WriteError`] for what is no such file.
@@ -18,6 +18,9 @@ pub fn compress_glb(glb: &[u8]) -> Result<Vec<u8>, WriteError> {
     let cannot =
         || WriteError::CannotHold { format: Format::Gltf, what: "what is no binary glTF of this program".into() };
     let (mut root, binary) = parts(glb).ok_or_else(cannot)?;
+    if root["extensionsUsed"].as_array().is_some_and(|names| names.contains(&json!(EXTENSION))) {
+        return Ok(glb.to_vec());
+    }
     let uses = uses(&root);
     let mut made = Vec::new();
     let mut unfolded = 0;

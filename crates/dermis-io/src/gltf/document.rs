@@ -241,25 +241,28 @@ fn part(
 /// the same. `bytes` are those of the file.
 fn unfold(root: &Root, buffers: &[Buffer], bytes: u64) -> Result<(Vec<Option<Vec<u8>>>, u64), ReadError> {
     let most = bytes.saturating_mul(MOST_UNFOLDED).saturating_add(FREELY_UNFOLDED);
-    let (mut views, mut length) = (Vec::new(), 0u64);
-    for (at, view) in root.buffer_views.iter().enumerate() {
-        let Some(folded) = &view.extensions.known else { continue };
-        let place = || format!("the compressed buffer view {at}");
-        let own = folded.unfolded();
-        if own != Some(view.byte_length) {
-            let (count, stride) = (folded.count, folded.byte_stride);
-            let of = view.byte_length;
-            return Err(damaged(format!("{} has {count} × {stride} bytes, and should have {of}", place())));
+    let folded = || {
+        let views = root.buffer_views.iter().enumerate();
+        views.filter_map(|(at, view)| Some((at, view, view.extensions.known.as_deref()?)))
+    };
+    let place = |at: usize| format!("the compressed buffer view {at}");
+    let mut length = 0u64;
+    for (at, view, folded) in folded() {
+        if folded.unfolded() != Some(view.byte_length) {
+            let (count, stride, of) = (folded.count, folded.byte_stride, view.byte_length);
+            return Err(damaged(format!("{} has {count} × {stride} bytes, and should have {of}", place(at))));
         }
         length = length.saturating_add(view.byte_length);
         if length > most {
-            let reason = format!("{} unfolds to {length} bytes with those before it", place());
-            return Err(damaged(format!(
-                "{reason}; a file of {bytes} bytes may unfold to {MOST_UNFOLDED} times its length"
-            )));
+            let reason = format!("{} unfolds to {length} bytes with those before it", place(at));
+            let rule = format!("a file of {bytes} bytes may unfold to {MOST_UNFOLDED} times its length");
+            return Err(damaged(format!("{reason}; {rule}")));
         }
-        let stream = part(buffers, folded.buffer, folded.byte_offset, folded.byte_length, place)?;
-        let made = folded.unfold(stream).map_err(|why| damaged(format!("{}: {why}", place())))?;
+    }
+    let mut views = Vec::new();
+    for (at, _, folded) in folded() {
+        let stream = part(buffers, folded.buffer, folded.byte_offset, folded.byte_length, || place(at))?;
+        let made = folded.unfold(stream).map_err(|why| damaged(format!("{}: {why}", place(at))))?;
         views.resize_with(at, || None);
         views.push(Some(made));
     }

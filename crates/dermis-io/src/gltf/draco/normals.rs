@@ -215,15 +215,18 @@ mod tests {
         }
     }
 
-    /// Every place can be reached from every other, by exactly one change.
+    /// Every place of the octahedron can be reached from every other: two ends of its axis, and four times the square of 3 about it.
     #[test]
     fn changes_reach_every_place() {
         let square = Square { center: 3 };
         for foretold in (0..49).map(|at| [at % 7, at / 7]) {
-            let reached: std::collections::BTreeSet<[i32; 2]> =
-                (0..49).map(|at| square.restored(foretold, [at % 7, at / 7])).collect();
-            assert_eq!(reached.len(), 49, "{foretold:?}");
-            assert!(reached.iter().flatten().all(|x| (0..=6).contains(x)));
+            let mut reached = std::collections::BTreeSet::new();
+            for change in (0..49).map(|at| [at % 7, at / 7]) {
+                let place = square.restored(foretold, change);
+                assert!(place.iter().all(|x| (0..=6).contains(x)), "{place:?}");
+                reached.insert(unit(place.map(|x| x as f32 / 6.0)).map(|x| (1e4 * x).round() as i32));
+            }
+            assert_eq!(reached.len(), 4 * 9 + 2, "{foretold:?}");
         }
     }
 }
