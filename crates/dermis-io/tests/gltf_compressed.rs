@@ -373,6 +373,44 @@ fn a_bomb_is_refused_by_its_number() {
     assert_little_memory();
 }
 
+/// Targets that move one vertex, none, and all: the first two take few bytes, and each comes back.
+#[test]
+fn targets_that_move_little_are_sparse() {
+    let mut made = character(60);
+    let count = made.mesh.positions.len();
+    let target = |name: &str, moved: std::ops::Range<usize>| dermis_io::MorphTarget {
+        name: name.into(),
+        deltas: (0..count)
+            .map(|at| if moved.contains(&at) { DVec3::new(0.0, 0.25, -0.5) } else { DVec3::ZERO })
+            .collect(),
+    };
+    made.clips.clear();
+    made.morphs.clear();
+    let bare = made.glb().len();
+    made.morphs = vec![target("one", 7..8), target("none", 0..0)];
+    let few = made.glb().len();
+    made.morphs.push(target("all", 0..count));
+    let glb = made.glb();
+    // A target and its normals in full take 24 bytes per vertex.
+    assert!(few - bare < 24 * count / 4, "{} bytes for {count} vertices", few - bare);
+    assert!(glb.len() - few > 12 * count);
+    let root: Value =
+        serde_json::from_slice(&glb[20..20 + u32::from_le_bytes(glb[12..16].try_into().unwrap()) as usize]).unwrap();
+    let targets = root["meshes"][0]["primitives"][0]["targets"].as_array().unwrap();
+    let of = |target: usize| &root["accessors"][targets[target]["POSITION"].as_u64().unwrap() as usize];
+    // Vertex 7 is drawn once, as each that is not on the seam.
+    assert_eq!((of(0)["sparse"]["count"].as_u64(), &of(0)["min"]), (Some(1), &json!([0.0, 0.0, -0.5])));
+    assert!(of(1).get("bufferView").is_none() && of(1).get("sparse").is_none());
+    assert!(of(2).get("bufferView").is_some());
+    for bytes in [compress_glb(&glb).unwrap(), glb] {
+        let contents = alone(&bytes).unwrap();
+        for (read, made) in contents.morphs.iter().zip(&made.morphs) {
+            assert_eq!((&read.name, &read.deltas), (&made.name, &made.deltas));
+        }
+        assert_eq!(contents.morphs.len(), 3);
+    }
+}
+
 #[test]
 fn what_we_compress_is_read_again() {
     for bones in [2, 60] {
