@@ -111,7 +111,7 @@ impl Square {
             [folded(z, y), folded(y, z)]
         };
         // Several places of the border are one of the octahedron.
-        if (s == 0 && t == 0) || (s == 0 && t == most) || (s == most && t == 0) {
+        if [[0, 0], [0, most], [most, 0]].contains(&[s, t]) {
             [most, most]
         } else if (s == 0 && t > center) || (s == most && t < center) {
             [s, most.wrapping_sub(t)]

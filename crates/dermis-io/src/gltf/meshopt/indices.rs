@@ -366,9 +366,10 @@ mod tests {
         assert!(encode_sequence(&[1 << 30]).is_err());
     }
 
+    /// The third example of the specification has its groups the other way round, against its rule and the other two.
     #[test]
     fn numbers_are_those_of_the_specification() {
-        for (bytes, number) in [(&[0x7f][..], 0x7f), (&[0x81, 0x04], 0x201), (&[0xff, 0xa0, 0x05], 0x1_5_07f)] {
+        for (bytes, number) in [(&[0x7f][..], 0x7f), (&[0x81, 0x04], 0x201), (&[0xff, 0xa0, 0x05], 0x0001_507f)] {
             let mut rest = Rest(bytes);
             assert_eq!(rest.varint().unwrap(), number);
             let mut stream = Vec::new();

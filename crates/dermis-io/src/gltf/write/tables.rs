@@ -100,7 +100,7 @@ impl Tables {
         let moved: Vec<usize> = (0..rows.len()).filter(|&row| rows[row] != [0.0; 3]).collect();
         let (component, size) = match rows.len() {
             ..=0x100 => (U8, 1),
-            ..=0x1_0000 => (U16, 2),
+            0x101..=0x1_0000 => (U16, 2),
             _ => (U32, 4),
         };
         let is_shorter = moved.len() * (size + 12) + SPARSE_TEXT < values.len() * 4;
