@@ -8,6 +8,9 @@ use serde_json::{Map, Value, json};
 
 const EXTENSION: &str = "EXT_meshopt_compression";
 
+/// Bytes of text that a compressed view takes more than another.
+const TEXT: usize = 180;
+
 /// Compresses what [`write_glb`](super::write_glb) wrote. No number changes; a triangle may begin with another of its corners.
 ///
 /// Readers need the extension. A file that has it already, views that would not become shorter and images stay as they are.
@@ -32,7 +35,7 @@ pub fn compress_glb(glb: &[u8]) -> Result<Vec<u8>, WriteError> {
         let bytes = start.checked_add(length).and_then(|end| binary.get(start..end)).ok_or_else(cannot)?;
         made.resize(usize::next_multiple_of(made.len(), 4), 0);
         let place = made.len();
-        match used.and_then(|used| used.stream(bytes)).filter(|(_, stream)| stream.len() < bytes.len()) {
+        match used.and_then(|used| used.stream(bytes)).filter(|(_, stream)| stream.len() + TEXT < bytes.len()) {
             Some((mut said, stream)) => {
                 is_compressed = true;
                 said.insert("buffer".into(), json!(0));
