@@ -111,7 +111,7 @@ pub(super) fn decode(
         let surface = shape.map(|shape| group.kind.map_or(&shape.positions, |kind| &shape.kinds[kind]));
         let order = match surface {
             Some(surface) => {
-                charge(surface.vertex.len() as u64)?;
+                charge(surface.vertex.len() as u64 / 2)?;
                 Some((surface, sequence(surface, group.method)?))
             }
             None => None,

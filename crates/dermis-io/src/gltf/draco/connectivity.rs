@@ -275,8 +275,8 @@ pub(super) fn edgebreaker(rest: &mut Rest<'_>, charge: &Charge<'_>) -> Result<Ed
     if corner_count >= u64::from(NONE) {
         return Err("it has more than a billion triangles");
     }
-    // Of a corner its opposite, vertex and point; of a kind of attribute, opposite and vertex.
-    charge(corner_count.saturating_mul(2 + 2 * u64::from(kinds)))?;
+    // Of a corner its opposite, vertex and point; of a kind of attribute whether there is a seam, opposite and vertex.
+    charge(corner_count.saturating_mul(12 + 9 * u64::from(kinds)) / 8)?;
     let mut events = Vec::new();
     let mut source = 0u32;
     for _ in 0..rest.varint()? {
