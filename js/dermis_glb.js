@@ -1,5 +1,5 @@
 // A binary glTF as arrays of numbers, without a library: the meshes of the first skin as one, their morph targets and clips. Reads what
-// `dermis export` writes; a file that needs more (sparse accessors, buffers beside it, compression) is refused by name.
+// `dermis export` writes; a file that needs more (buffers beside it, compression) is refused by name.
 
 import { XYZ } from "./dermis_rotation.js";
 
@@ -30,16 +30,14 @@ export function readGlb(bytes) {
 /** Returns a character, as readGlb does, from the JSON of a glTF, parsed, and the bytes of its only buffer. */
 export function readGltf(json, binary) {
   demand(!json.extensionsRequired?.length, `the file requires ${json.extensionsRequired}`);
-  const accessor = (index, what) => {
-    const { bufferView, byteOffset = 0, componentType, count, type, normalized, sparse } = json.accessors?.[index] ?? {};
-    const [Kind, most] = COMPONENTS[componentType] ?? [];
+  // `count` elements of `size` numbers that a buffer view holds.
+  const elements = ({ bufferView, byteOffset = 0 }, [Kind, most], size, count, normalized, what) => {
     const within = json.bufferViews?.[bufferView];
-    demand(Kind && SIZES[type] && within && !sparse, `${what}: accessor ${index} is not there, sparse, or of an unknown kind`);
-    const size = SIZES[type];
+    demand(within, `${what}: buffer view ${bufferView} is not there`);
     demand(!json.buffers?.[within.buffer]?.uri, `${what}: its buffer is another file`);
     const [bytesOf, from] = [Kind.BYTES_PER_ELEMENT, (within.byteOffset ?? 0) + byteOffset];
     const stride = within.byteStride ?? size * bytesOf;
-    demand(from + (count - 1) * stride + size * bytesOf <= binary.length, `${what}: accessor ${index} ends beyond the file`);
+    demand(from + (count - 1) * stride + size * bytesOf <= binary.length, `${what} ends beyond the file`);
     // Copies, because a view of the file need not be aligned.
     if (stride === size * bytesOf && !normalized) {
       return new Kind(binary.buffer.slice(binary.byteOffset + from, binary.byteOffset + from + count * stride));
@@ -49,6 +47,23 @@ export function readGltf(json, binary) {
       const at = binary.byteOffset + from + i * stride;
       const row = new Kind(binary.buffer.slice(at, at + size * bytesOf));
       for (let c = 0; c < size; c++) out[size * i + c] = normalized ? Math.max(row[c] / most, -1) : row[c];
+    }
+    return out;
+  };
+  const accessor = (index, of) => {
+    const what = `${of}: accessor ${index}`;
+    const one = json.accessors?.[index] ?? {};
+    const { bufferView, componentType, count, type, normalized, sparse } = one;
+    const [kind, size] = [COMPONENTS[componentType], SIZES[type]];
+    demand(kind && size, `${what} is not there, or of an unknown kind`);
+    // Without bytes of its own it is zeros, of which a file may claim any number.
+    demand(bufferView !== undefined || count <= binary.length, `${what} has ${count} rows, more than the file has bytes`);
+    const out = bufferView === undefined ? new (normalized ? Float32Array : kind[0])(count * size) : elements(one, kind, size, count, normalized, what);
+    if (sparse) {
+      const places = elements(sparse.indices, COMPONENTS[sparse.indices.componentType] ?? [], 1, sparse.count, false, what);
+      const rows = elements(sparse.values, kind, size, sparse.count, normalized, what);
+      demand(places.every((place) => place < count), `${what} has a sparse row beyond its ${count}`);
+      places.forEach((place, i) => out.set(rows.subarray(size * i, size * (i + 1)), size * place));
     }
     return out;
   };

@@ -1,9 +1,9 @@
 //! `dermis convert`
 
-use crate::options::{ReadArgs, existing};
+use crate::options::{ReadArgs, compression, existing};
 use crate::ui::{Stop, Ui};
 use dermis_workflow::load::{ReadOptions, Source};
-use dermis_workflow::recipe::{ConvertOutcome, ConvertRecipe, Input};
+use dermis_workflow::recipe::{Compression, ConvertOutcome, ConvertRecipe, Input};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,6 +23,9 @@ pub struct ConvertArgs {
     /// Leave the changes of normals out of the morph targets of a GLB: half the bytes, but shapes are shaded as the rest mesh
     #[arg(long)]
     no_normals: bool,
+    /// Compress a GLB without loss: "meshopt" (EXT_meshopt_compression), which its readers must know
+    #[arg(long, value_name = "CODEC", value_parser = compression)]
+    compress: Option<Compression>,
     /// Leave bones of the rig that the motion lacks at rest, instead of refusing it
     #[arg(long)]
     partial: bool,
@@ -46,6 +49,7 @@ pub fn run(args: &ConvertArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         inputs: inputs.into_iter().map(Input::from).collect(),
         read: ReadOptions { partial: args.partial, ..args.read.options()? },
         normals: !args.no_normals,
+        compress: args.compress,
         out: args.out.clone(),
         existing: existing(args.force),
     };

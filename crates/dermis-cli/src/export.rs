@@ -1,13 +1,14 @@
 //! `dermis export`
 
 use crate::hints::spelled;
-use crate::options::{ReadArgs, add_defaults, existing};
+use crate::options::{ReadArgs, add_defaults, compression, existing};
 use crate::ui::{Stop, Ui, joined};
 use clap::Command;
 use dermis_workflow::fits::weights::WeightBits;
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{
-    ExportForm, ExportMade, ExportOutcome, ExportRecipe, Input, LinearExport, ShapeCount, ShapesExport, ViewerExport,
+    Compression, ExportForm, ExportMade, ExportOutcome, ExportRecipe, Input, LinearExport, ShapeCount, ShapesExport,
+    ViewerExport,
 };
 use dermis_workflow::report::{LengthUnit, show_length, unit_of};
 use dermis_workflow::rig::Skeleton;
@@ -56,6 +57,8 @@ struct ShapesArgs {
     #[arg(long, value_name = "FILE")]
     base_cache: Option<PathBuf>,
     #[command(flatten)]
+    compress: CompressArgs,
+    #[command(flatten)]
     common: CommonArgs,
 }
 
@@ -69,6 +72,8 @@ struct DriversArgs {
     motion: Option<Source>,
     #[command(flatten)]
     targets: TargetArgs,
+    #[command(flatten)]
+    compress: CompressArgs,
     #[command(flatten)]
     common: CommonArgs,
 }
@@ -96,6 +101,8 @@ struct BonesArgs {
     /// Seed of the random choices
     #[arg(long, value_name = "N", default_value_t = LinearExport::default().seed)]
     seed: u64,
+    #[command(flatten)]
+    compress: CompressArgs,
     #[command(flatten)]
     common: CommonArgs,
 }
@@ -130,6 +137,14 @@ struct CommonArgs {
     force: bool,
     #[command(flatten)]
     read: ReadArgs,
+}
+
+/// How a GLB is written that leaves alone.
+#[derive(clap::Args)]
+struct CompressArgs {
+    /// Compress the GLB without loss: "meshopt" (EXT_meshopt_compression), which its readers must know
+    #[arg(long, value_name = "CODEC", value_parser = compression)]
+    compress: Option<Compression>,
 }
 
 /// Options of morph targets.
@@ -208,6 +223,15 @@ impl ExportArgs {
         }
     }
 
+    fn compress(&self) -> Option<Compression> {
+        match &self.form {
+            FormArgs::Shapes(ShapesArgs { compress, .. })
+            | FormArgs::Drivers(DriversArgs { compress, .. })
+            | FormArgs::Bones(BonesArgs { compress, .. }) => compress.compress,
+            FormArgs::Viewer(_) => None,
+        }
+    }
+
     /// The arguments as a recipe.
     fn recipe(&self) -> Result<ExportRecipe, Stop> {
         let common = self.common();
@@ -234,6 +258,7 @@ impl ExportArgs {
             read: common.read.options()?,
             out: common.out.clone(),
             table,
+            compress: self.compress(),
             existing: existing(common.force),
         })
     }

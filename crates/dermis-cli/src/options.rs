@@ -4,7 +4,7 @@ use crate::ui::Stop;
 use clap::{Args, Command, ValueEnum};
 use dermis_workflow::io::UpAxis;
 use dermis_workflow::load::ReadOptions;
-use dermis_workflow::recipe::{Existing, Provenance};
+use dermis_workflow::recipe::{Compression, Existing, Provenance};
 use dermis_workflow::rig::number::shortest;
 use std::path::{Path, PathBuf};
 
@@ -132,6 +132,17 @@ pub fn page(text: &str) -> Result<PathBuf, String> {
     match Path::new(text).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("html")) {
         true => Ok(text.into()),
         false => Err(format!("a page is a file (.html): say {}.html", text.trim_end_matches(['/', '\\']))),
+    }
+}
+
+/// Reads `--compress`.
+///
+/// # Errors
+/// What the option takes.
+pub fn compression(text: &str) -> Result<Compression, String> {
+    match text {
+        "meshopt" => Ok(Compression::Meshopt),
+        _ => Err("\"meshopt\" is what there is".into()),
     }
 }
 

@@ -148,9 +148,7 @@ impl FileError {
             Self::OwnInput { .. } => "choose another output: `force` replaces no input".into(),
             Self::System { path, source } => near::remedy(path, source),
             Self::Exists { .. } => "choose another output, or add `force=true` to replace it".into(),
-            Self::Read { source: ReadError::Unsupported { feature }, .. }
-                if feature.contains("draco") || feature.contains("meshopt") =>
-            {
+            Self::Read { source: ReadError::Unsupported { feature }, .. } if feature.contains("draco") => {
                 "export it without compression: in Blender's glTF export leave Compression off; gltf-transform copies a file without it".into()
             }
             Self::Read { source: ReadError::Reference { .. }, .. } => {

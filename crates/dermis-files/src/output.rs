@@ -10,6 +10,7 @@
 use crate::error::FileError;
 pub use crate::provenance::folder_of;
 use dermis_io::WriteError;
+use dermis_io::gltf::compress_glb;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
 use std::io::{self, BufWriter, ErrorKind, Seek, SeekFrom, Write};
@@ -37,11 +38,20 @@ pub enum Existing {
     Replace,
 }
 
+/// How a GLB is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Compression {
+    /// Without loss, by the glTF extension `EXT_meshopt_compression`, which a reader must know.
+    Meshopt,
+}
+
 /// A place the caller may write to, checked before the long work.
 #[derive(Clone, Debug)]
 pub struct Output {
     path: PathBuf,
     existing: Existing,
+    compress: Option<Compression>,
     before: Before,
 }
 
@@ -123,7 +133,7 @@ pub fn reserve(path: &Path, existing: Existing) -> Result<Output, FileError> {
     let probe = part_in(place).map_err(|source| FileError::System { path: place.into(), source })?;
     drop(probe);
     remove_abandoned(place);
-    Ok(Output { path: path.into(), existing, before: go_on })
+    Ok(Output { path: path.into(), existing, compress: None, before: go_on })
 }
 
 /// Reserves a file: what is a folder already is refused as well.
@@ -210,6 +220,34 @@ impl Output {
             true => Err(FileError::OwnInput { path: self.path.clone() }),
             false => Ok(()),
         }
+    }
+
+    /// The same output, whose GLB is compressed.
+    ///
+    /// # Errors
+    /// [`FileError::Ending`] if it is no GLB.
+    pub fn compressed(self, compress: Option<Compression>) -> Result<Self, FileError> {
+        if compress.is_some() && ending(&self.path) != "glb" {
+            let what = "only a GLB is compressed";
+            return Err(FileError::Ending {
+                path: self.path,
+                what,
+                endings: "name the output .glb, or leave the compression out",
+            });
+        }
+        Ok(Self { compress, ..self })
+    }
+
+    /// Writes a GLB, compressed if the output is; result: its bytes.
+    ///
+    /// # Errors
+    /// Those of [`Output::write`].
+    pub fn write_glb(&self, glb: &[u8]) -> Result<usize, FileError> {
+        let Some(Compression::Meshopt) = self.compress else {
+            return self.write(glb).map(|()| glb.len());
+        };
+        let glb = compress_glb(glb).map_err(FileError::write(&self.path))?;
+        self.write(&glb).map(|()| glb.len())
     }
 
     /// Writes the file beside its place and renames it there: an interrupted program leaves the old file whole.

@@ -169,6 +169,5 @@ pub fn clip(motion: &Motion, morph_weights: Vec<Vec<f64>>) -> GlbClip {
 /// [`FileError`].
 pub fn write_scene(scene: &GlbScene<'_>, output: &Output) -> Result<usize, FileError> {
     let bytes = to_bytes(|out| dermis_io::gltf::write_glb(scene, out)).map_err(FileError::write(output.path()))?;
-    output.write(&bytes)?;
-    Ok(bytes.len())
+    output.write_glb(&bytes)
 }

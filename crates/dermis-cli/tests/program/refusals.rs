@@ -436,8 +436,8 @@ fn files_of_another_kind_are_called_what_they_are() {
         desk.put(name, "no program but its own reads this");
         desk.bad(&format!("fit {name} --examples a.npz"), &[name, says]);
     }
-    let draco = r#"{"asset":{"version":"2.0"},"extensionsRequired":["KHR_draco_mesh_compression"],
-        "extensionsUsed":["KHR_draco_mesh_compression"]}"#;
+    let draco = r#"{"asset":{"version":"2.0"},"accessors":[{"componentType":5126,"type":"VEC3","count":3}],"meshes":[{"primitives":[
+        {"mode":5,"attributes":{"POSITION":0},"extensions":{"KHR_draco_mesh_compression":{"bufferView":0,"attributes":{}}}}]}]}"#;
     desk.put("hero.gltf", draco);
     desk.bad("fit hero.gltf --examples a.npz", &["KHR_draco_mesh_compression", "without compression"]);
 }

@@ -67,7 +67,7 @@ fn a_file_is_old_or_new_whichever_step_fails() {
         if replaces {
             fs::write(&path, "old").unwrap();
         }
-        let output = Output { path: path.clone(), existing, before: failing };
+        let output = Output { path: path.clone(), existing, compress: None, before: failing };
         let attempt = || {
             output.write_with(|out| {
                 out.write_all(b"ne")?;
@@ -102,7 +102,7 @@ fn a_file_is_old_or_new_whichever_step_fails() {
 fn a_folder_of_frames_is_refused_whichever_step_fails() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("frames");
-    let output = Output { path: path.clone(), existing: Existing::Replace, before: failing };
+    let output = Output { path: path.clone(), existing: Existing::Replace, compress: None, before: failing };
     let frames = [("1.obj", b"v 1 0 0"), ("2.obj", b"v 2 0 0")];
     let attempt =
         || output.sequence::<FileError>(|write| frames.iter().try_for_each(|(name, bytes)| write(name, *bytes)));

@@ -1,7 +1,7 @@
 //! Characters and their parts in every format that is written, and in those that `dermis-testkit` can write.
 
 use dermis_deform::{Deformer, RiggedDeformer, TrainingPoses};
-use dermis_io::gltf::{GlbClip, GlbScene, write_glb};
+use dermis_io::gltf::{GlbClip, GlbScene, compress_glb, write_glb};
 use dermis_io::npz::{self, StoredFloat};
 use dermis_io::part_file::{self, PartHeader};
 use dermis_io::share_file::{self, ShareHeader};
@@ -99,8 +99,30 @@ pub fn glbs() -> Vec<Vec<u8>> {
     .iter()
     .map(|scene| to_bytes(|out| write_glb(scene, out)).expect(WRITTEN))
     .collect();
-    files.push(odd_glb());
+    let compressed = compress_glb(&files[0]).expect(WRITTEN);
+    files.extend([odd_glb(), compressed, draco_glb()]);
     files
+}
+
+/// A triangle as a Draco stream of a list: by hand, so that its numbers stand in the bytes.
+fn draco_glb() -> Vec<u8> {
+    // Header, one triangle of three points as bytes, one attribute of three plain floats.
+    let mut data = b"DRACO\x02\x02\x01\0\0\0\x01\x03\x01\0\x01\x02".to_vec();
+    data.extend([1, 1, 0, 9, 3, 0, 0, 0]);
+    data.extend([0.0f32, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0].map(f32::to_le_bytes).concat());
+    let length = data.len();
+    let attributes = json!({ "POSITION": 0 });
+    let json = json!({
+        "asset": { "version": "2.0" },
+        "nodes": [{ "mesh": 0 }],
+        "scenes": [{ "nodes": [0] }],
+        "meshes": [{ "primitives": [{ "attributes": attributes, "indices": 1,
+            "extensions": { "KHR_draco_mesh_compression": { "bufferView": 0, "attributes": { "POSITION": 0 } } } }] }],
+        "accessors": [{ "componentType": 5126, "type": "VEC3", "count": 3 }, { "componentType": 5123, "type": "SCALAR", "count": 3 }],
+        "bufferViews": [{ "buffer": 0, "byteLength": length }],
+        "buffers": [{ "byteLength": length }],
+    });
+    glb(&json, &data)
 }
 
 /// A GLB by hand: two skins, quantised and sparse accessors, strides, every interpolation, node matrices, colours.

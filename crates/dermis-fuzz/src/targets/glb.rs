@@ -1,6 +1,6 @@
 //! glTF: bytes, and a GLB whose JSON and numbers are changed behind right lengths.
 
-use crate::memory::{PLAIN, bounded};
+use crate::memory::{PACKED, bounded};
 use crate::script::Script;
 use crate::{json, seeds, used};
 use dermis_io::gltf;
@@ -42,7 +42,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
 pub fn bytes(bytes: &[u8]) {
     // JSON may name the file beside it, which is then as much again.
     let beside = |_: &str, most: u64| Ok(bytes.iter().copied().take(most as usize).collect());
-    let read = bounded(2 * bytes.len(), PLAIN, || gltf::read(bytes, "a.glb", &beside));
+    let read = bounded(2 * bytes.len(), PACKED, || gltf::read(bytes, "a.glb", &beside));
     if let Ok(contents) = read {
         used::contents(&contents);
     }

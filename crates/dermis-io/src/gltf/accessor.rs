@@ -1,6 +1,6 @@
 //! Accessors: numbers out of buffers. Every size is checked before anything is allocated.
 
-use super::document::{Accessor, Buffer, Document, damaged, unsupported};
+use super::document::{Accessor, Document, damaged};
 use crate::contents::ReadError;
 
 /// Rows of numbers: (rows × width), row after row.
@@ -65,14 +65,55 @@ impl Component {
     }
 }
 
+impl Accessor {
+    /// Numbers of an element; 0 if the type is none that is read.
+    fn width(&self) -> usize {
+        match self.shape.as_str() {
+            "SCALAR" => 1,
+            "VEC2" => 2,
+            "VEC3" => 3,
+            "VEC4" => 4,
+            "MAT4" => 16,
+            _ => 0,
+        }
+    }
+
+    /// Numbers, `width` per element, as bytes that the accessor reads without gaps.
+    pub(super) fn pack(
+        &self,
+        what: &str,
+        width: usize,
+        numbers: impl Iterator<Item = f64>,
+    ) -> Result<Vec<u8>, ReadError> {
+        let component = Component::new(self.component_type, what)?;
+        if self.width() != width {
+            return Err(damaged(format!("{what:.40} has the type {:.20} for {width} components", self.shape)));
+        }
+        let mut bytes = Vec::new();
+        for number in numbers {
+            let start = bytes.len();
+            let whole = number as i64;
+            match component {
+                Component::F32 => bytes.extend((number as f32).to_le_bytes()),
+                _ => bytes.extend(&whole.to_le_bytes()[..component.size()]),
+            }
+            // What is not finite is told by those who read it.
+            if component.number(&bytes[start..], false) != number && number.is_finite() {
+                return Err(damaged(format!("{what:.40} has the number {number}, which is none of its components'")));
+            }
+        }
+        Ok(bytes)
+    }
+}
+
 impl Document {
     /// The accessor `at` as numbers; its width must be one of `widths`.
     pub fn table(&self, at: u32, what: &str, widths: &[usize]) -> Result<Table, ReadError> {
         let accessor = self.accessor(at, what)?;
         let component = Component::new(accessor.component_type, what)?;
         let normalized = accessor.normalized;
-        let (width, values) =
-            self.decode(accessor, what, widths, component, |bytes| component.number(bytes, normalized))?;
+        let number = |bytes: &[u8]| component.number(bytes, normalized);
+        let (width, values) = self.decode(at, accessor, what, widths, component, number)?;
         Ok(Table { width, values })
     }
 
@@ -84,15 +125,16 @@ impl Document {
             return Err(damaged(format!("{what} are not unsigned integers")));
         }
         // Every 32-bit integer is exact in f64.
-        Ok(self.decode(accessor, what, &[width], component, |bytes| component.number(bytes, false) as u32)?.1)
+        Ok(self.decode(at, accessor, what, &[width], component, |bytes| component.number(bytes, false) as u32)?.1)
     }
 
-    /// Whether accessor `at` has bytes of its own; without them it is zeros, or data a compressed primitive holds.
+    /// Whether accessor `at` has bytes; without them it is zeros, or data an extension holds that is not read.
     pub fn has_data(&self, at: u32) -> bool {
-        self.root.accessors.get(at as usize).is_some_and(|a| a.buffer_view.is_some() || a.sparse.is_some())
+        self.decoded(at).is_some()
+            || self.root.accessors.get(at as usize).is_some_and(|a| a.buffer_view.is_some() || a.sparse.is_some())
     }
 
-    fn accessor(&self, at: u32, what: &str) -> Result<&Accessor, ReadError> {
+    pub(super) fn accessor(&self, at: u32, what: &str) -> Result<&Accessor, ReadError> {
         let accessors = &self.root.accessors;
         accessors
             .get(at as usize)
@@ -101,31 +143,28 @@ impl Document {
 
     fn decode<T: Copy + Default>(
         &self,
+        at: u32,
         accessor: &Accessor,
         what: &str,
         widths: &[usize],
         component: Component,
         number: impl Fn(&[u8]) -> T,
     ) -> Result<(usize, Vec<T>), ReadError> {
-        let width = match accessor.shape.as_str() {
-            "SCALAR" => 1,
-            "VEC2" => 2,
-            "VEC3" => 3,
-            "VEC4" => 4,
-            "MAT4" => 16,
-            _ => 0,
-        };
+        let width = accessor.width();
         if !widths.contains(&width) {
             return Err(damaged(format!("{what} has the type {:.20}", accessor.shape)));
         }
         let size = component.size() * width;
-        self.charge(accessor.count, width as u64, what)?;
-        let backing = match accessor.buffer_view {
-            Some(view) => Some(self.bytes(view, accessor.byte_offset, size, accessor.count, what)?),
-            None => None, // zeros, says the specification
+        let decoded = self.decoded(at);
+        let rows = decoded.map_or(accessor.count, |decoded| decoded.count);
+        self.charge(rows, width as u64, what)?;
+        let backing = match (decoded, accessor.buffer_view) {
+            (Some(decoded), _) => Some((decoded.bytes.as_slice(), size)),
+            (None, Some(view)) => Some(self.bytes(view, accessor.byte_offset, size, rows, what)?),
+            (None, None) => None, // zeros, says the specification
         };
-        let too_many = || damaged(format!("{what} has {} rows", accessor.count));
-        let count = usize::try_from(accessor.count).map_err(|_| too_many())?;
+        let too_many = || damaged(format!("{what} has {rows} rows"));
+        let count = usize::try_from(rows).map_err(|_| too_many())?;
         let mut values = match backing {
             None => vec![T::default(); count.checked_mul(width).ok_or_else(too_many)?],
             Some((bytes, stride)) => {
@@ -139,8 +178,8 @@ impl Document {
         };
         if let Some(sparse) = &accessor.sparse {
             let index = Component::new(sparse.indices.component_type, what)?;
-            if sparse.count > accessor.count || matches!(index, Component::I8 | Component::I16 | Component::F32) {
-                return Err(damaged(format!("{what} has {} sparse rows of {}", sparse.count, accessor.count)));
+            if sparse.count > rows || matches!(index, Component::I8 | Component::I16 | Component::F32) {
+                return Err(damaged(format!("{what} has {} sparse rows of {rows}", sparse.count)));
             }
             let (at, of) = (&sparse.indices, &sparse.values);
             let (places, step) = self.bytes(at.buffer_view, at.byte_offset, index.size(), sparse.count, what)?;
@@ -159,34 +198,13 @@ impl Document {
 
     /// The bytes of `count` elements of `size` bytes that start at `offset` in view `view`, and their stride.
     fn bytes(&self, view: u32, offset: u64, size: usize, count: u64, what: &str) -> Result<(&[u8], usize), ReadError> {
-        let views = &self.root.buffer_views;
-        let info = views
-            .get(view as usize)
-            .ok_or_else(|| damaged(format!("{what} names buffer view {view}, but there are {}", views.len())))?;
-        let buffer = match self.buffers.get(info.buffer as usize) {
-            Some(Buffer::Bytes(bytes)) => bytes.as_slice(),
-            Some(Buffer::Missing(why)) => {
-                let why = info.extensions.keys().next().unwrap_or(why);
-                return Err(unsupported(format!("{why:.100}, which holds {what},")));
-            }
-            None => {
-                let buffers = self.buffers.len();
-                return Err(damaged(format!(
-                    "buffer view {view} names buffer {}, but there are {buffers}",
-                    info.buffer
-                )));
-            }
-        };
+        let bytes = self.view_bytes(view, what)?;
+        let declared = self.root.buffer_views.get(view as usize).and_then(|info| info.byte_stride);
         let outside = || {
-            let (length, has) = (info.byte_length, buffer.len());
-            damaged(format!(
-                "{what} ({count} × {size} bytes) goes beyond buffer view {view} of {length} bytes, buffer of {has}"
-            ))
+            let length = bytes.len();
+            damaged(format!("{what} ({count} × {size} bytes) goes beyond buffer view {view} of {length} bytes"))
         };
-        if info.byte_offset.checked_add(info.byte_length).is_none_or(|end| end > buffer.len() as u64) {
-            return Err(outside());
-        }
-        let stride = info.byte_stride.unwrap_or(size as u64);
+        let stride = declared.unwrap_or(size as u64);
         if stride < size as u64 {
             return Err(damaged(format!("{what}: stride {stride} is less than the {size} bytes of an element")));
         }
@@ -194,11 +212,9 @@ impl Document {
             0 => 0,
             _ => (count - 1).checked_mul(stride).and_then(|last| last.checked_add(size as u64)).ok_or_else(outside)?,
         };
-        let end_in_view = offset.checked_add(needed).filter(|&end| end <= info.byte_length).ok_or_else(outside)?;
-        let start = info.byte_offset.checked_add(offset).ok_or_else(outside)?;
-        let end = info.byte_offset.checked_add(end_in_view).ok_or_else(outside)?;
-        let range = usize::try_from(start).ok().zip(usize::try_from(end).ok()).ok_or_else(outside)?;
-        let bytes = buffer.get(range.0..range.1).ok_or_else(outside)?;
+        let end = offset.checked_add(needed).and_then(|end| usize::try_from(end).ok());
+        let range = usize::try_from(offset).ok().zip(end).ok_or_else(outside)?;
+        let bytes = bytes.get(range.0..range.1).ok_or_else(outside)?;
         Ok((bytes, usize::try_from(stride).map_err(|_| outside())?))
     }
 }

@@ -2,23 +2,41 @@
 
 use super::VISIBILITY;
 use super::accessor::Table;
+use super::draco;
+use super::extensions::{self, Draco, Extensions, Fallback};
+use super::meshopt::Folded;
 use crate::contents::{Flaw, Format, ReadError, Resolve, Warning};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::collections::hash_map::{Entry, HashMap};
 use std::rc::Rc;
 
 /// Numbers a file may ask to be decoded per byte it has. A face with fifty sparse morph targets asks for six, a hundred
 /// instances of one mesh for twenty-five; a hostile file that reads one buffer a million times asks for more.
 const NUMBERS_PER_BYTE: u64 = 32;
 
+/// The same of a file with Draco streams: a regular surface takes a tenth of a byte a face, a character two bytes and more, and a face
+/// with five attributes asks for sixty numbers while it is decoded.
+const NUMBERS_PER_STREAMED_BYTE: u64 = 128;
+
+/// How many times its bytes a file may unfold to. Zeros that `KHR_meshopt_compression` holds unfold to a thousand times theirs, and
+/// characters to ten.
+const MOST_UNFOLDED: u64 = 100;
+
+/// What any file may unfold to.
+const FREELY_UNFOLDED: u64 = 1 << 16;
+
 /// JSON and buffers of one file.
 pub(super) struct Document {
     pub root: Root,
     pub look: Look,
-    pub buffers: Vec<Buffer>,
+    buffers: Vec<Buffer>,
+    /// The bytes of each buffer view that was compressed.
+    unfolded: Vec<Option<Vec<u8>>>,
+    /// What accessors read that have no bytes but those of a compressed mesh.
+    decoded: HashMap<u32, Decoded>,
     pub warnings: Vec<Warning>,
     numbers_left: Cell<u64>,
     /// Those that may still be glanced at.
@@ -27,9 +45,24 @@ pub(super) struct Document {
 }
 
 /// The bytes of one buffer, or the name of the extension that would have to provide them.
-pub(super) enum Buffer {
+enum Buffer {
     Bytes(Rc<Vec<u8>>),
     Missing(String),
+}
+
+/// What an accessor reads from a compressed mesh: elements without gaps.
+pub(super) struct Decoded {
+    /// The buffer view of the mesh.
+    view: u32,
+    pub count: u64,
+    pub bytes: Vec<u8>,
+}
+
+const INDICES: &str = "indices";
+
+/// Elements of the indices, or of an attribute, of a compressed mesh.
+fn mesh_count(mesh: &draco::Mesh, what: &str) -> usize {
+    if what == INDICES { 3 * mesh.triangles.len() } else { mesh.points }
 }
 
 pub(super) fn damaged(reason: impl Into<String>) -> ReadError {
@@ -64,8 +97,78 @@ impl Document {
         let buffers = load_buffers(&root, binary, resolve)?;
         let buffer_bytes: u64 = buffers.iter().map(Buffer::len).fold(0, u64::saturating_add);
         let bytes = buffer_bytes.saturating_add(json.len() as u64);
-        let numbers_left = Cell::new(bytes.saturating_mul(NUMBERS_PER_BYTE).saturating_add(1 << 16));
-        Ok(Self { root, look, buffers, warnings, glances_left: numbers_left.clone(), numbers_left, bytes })
+        let (unfolded, length) = unfold(&root, &buffers, bytes)?;
+        let is_streamed =
+            root.meshes.iter().flat_map(|mesh| &mesh.primitives).any(|one| one.extensions.known.is_some());
+        let per_byte = if is_streamed { NUMBERS_PER_STREAMED_BYTE } else { NUMBERS_PER_BYTE };
+        let numbers = bytes.saturating_mul(per_byte).saturating_add(length).saturating_add(1 << 16);
+        let (numbers_left, glances_left) = (Cell::new(numbers), Cell::new(numbers));
+        let decoded = HashMap::new();
+        let mut document = Self { root, look, buffers, unfolded, decoded, warnings, glances_left, numbers_left, bytes };
+        document.decoded = document.decode_meshes()?;
+        Ok(document)
+    }
+
+    /// The accessors of primitives that are compressed. One that has positions beside is read as if it were not.
+    fn decode_meshes(&self) -> Result<HashMap<u32, Decoded>, ReadError> {
+        let (mut made, mut meshes) = (HashMap::new(), HashMap::new());
+        for primitive in self.root.meshes.iter().flat_map(|mesh| &mesh.primitives) {
+            let Some(draco) = &primitive.extensions.known else { continue };
+            if primitive.attributes.get("POSITION").is_none_or(|&at| self.has_data(at)) {
+                continue;
+            }
+            let view = draco.buffer_view;
+            let place = || format!("the compressed mesh in buffer view {view}");
+            if primitive.mode.unwrap_or(4) != 4 {
+                return Err(unsupported("KHR_draco_mesh_compression of a strip, a fan, points or lines"));
+            }
+            let mesh = match meshes.entry(view) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(free) => {
+                    let charge = |numbers| match self.charge(numbers, 1, "") {
+                        Ok(()) => Ok(()),
+                        Err(_) => Err("it asks for more numbers than a file of this size may"),
+                    };
+                    let stream = self.view_bytes(view, "a compressed mesh")?;
+                    let mesh = draco::decode(stream, &charge);
+                    free.insert(mesh.map_err(|why| damaged(format!("{}: {why}", place())))?)
+                }
+            };
+            let mut add = |at: u32, what: &str, values: &mut dyn FnMut(&Accessor) -> Result<Vec<u8>, ReadError>| {
+                let known: Option<&Decoded> = made.get(&at);
+                if known.is_some_and(|known| known.view != view) {
+                    return Err(damaged(format!("accessor {at} is {what} of two compressed meshes")));
+                }
+                if known.is_none() {
+                    let (accessor, count) = (self.accessor(at, what)?, mesh_count(mesh, what));
+                    made.insert(at, Decoded { view, count: count as u64, bytes: values(accessor)? });
+                }
+                Ok(())
+            };
+            let Some(indices) = primitive.indices else {
+                return Err(damaged(format!("{} has no indices", place())));
+            };
+            let corners = mesh.triangles.as_flattened();
+            self.charge(corners.len() as u64, 1, "indices")?;
+            add(indices, INDICES, &mut |accessor| {
+                accessor.pack(INDICES, 1, corners.iter().map(|&corner| f64::from(corner)))
+            })?;
+            for (semantic, id) in &draco.attributes {
+                let attribute = mesh.attributes.iter().find(|attribute| attribute.id == *id);
+                let found = attribute.zip(primitive.attributes.get(semantic));
+                let (attribute, &at) =
+                    found.ok_or_else(|| damaged(format!("{} has no attribute {id} for {semantic:.40}", place())))?;
+                self.charge(mesh.points as u64, attribute.width as u64, semantic)?;
+                let rows = || (0..mesh.points).flat_map(|point| attribute.row(point));
+                add(at, semantic, &mut |accessor| accessor.pack(semantic, attribute.width, rows()))?;
+            }
+        }
+        Ok(made)
+    }
+
+    /// What a compressed mesh holds of accessor `at`.
+    pub fn decoded(&self, at: u32) -> Option<&Decoded> {
+        self.decoded.get(&at)
     }
 
     /// An accessor of any width that nothing depends on; `None` where it cannot be read, or enough was glanced at.
@@ -94,11 +197,83 @@ impl Document {
 
     /// The bytes of a buffer view.
     pub fn view(&self, at: u64) -> Option<&[u8]> {
-        let info = self.root.buffer_views.get(usize::try_from(at).ok()?)?;
-        let Buffer::Bytes(bytes) = self.buffers.get(info.buffer as usize)? else { return None };
-        let end = info.byte_offset.checked_add(info.byte_length)?;
-        bytes.get(usize::try_from(info.byte_offset).ok()?..usize::try_from(end).ok()?)
+        self.view_bytes(u32::try_from(at).ok()?, "an image").ok()
     }
+
+    /// The bytes of buffer view `view`, which holds `what`.
+    pub fn view_bytes(&self, view: u32, what: &str) -> Result<&[u8], ReadError> {
+        let views = &self.root.buffer_views;
+        let info = views
+            .get(view as usize)
+            .ok_or_else(|| damaged(format!("{what} names buffer view {view}, but there are {}", views.len())))?;
+        if let Some(Some(bytes)) = self.unfolded.get(view as usize) {
+            return Ok(bytes);
+        }
+        let place = || format!("buffer view {view}");
+        match self.buffers.get(info.buffer as usize) {
+            Some(Buffer::Missing(why)) => {
+                let why = info.extensions.other.as_ref().unwrap_or(why);
+                Err(unsupported(format!("{why:.100}, which holds {what},")))
+            }
+            _ => part(&self.buffers, info.buffer, info.byte_offset, info.byte_length, place),
+        }
+    }
+}
+
+/// So many bytes from the offset in a buffer; `place` is who asks for them.
+fn part(
+    buffers: &[Buffer],
+    buffer: u32,
+    offset: u64,
+    length: u64,
+    place: impl Fn() -> String,
+) -> Result<&[u8], ReadError> {
+    let bytes = match buffers.get(buffer as usize) {
+        Some(Buffer::Bytes(bytes)) => bytes.as_slice(),
+        Some(Buffer::Missing(_)) => return Err(damaged(format!("{} is in buffer {buffer}, which is empty", place()))),
+        None => {
+            let there = buffers.len();
+            return Err(damaged(format!("{} names buffer {buffer}, but there are {there}", place())));
+        }
+    };
+    let end = offset.checked_add(length).and_then(|end| usize::try_from(end).ok());
+    let range = usize::try_from(offset).ok().zip(end);
+    range.and_then(|(start, end)| bytes.get(start..end)).ok_or_else(|| {
+        let has = bytes.len();
+        damaged(format!("{} has {length} bytes from {offset}, which goes beyond buffer {buffer} of {has}", place()))
+    })
+}
+
+/// The buffer views that are compressed, and their bytes together. A view whose buffer is there as well is read from the stream all
+/// the same. `bytes` are those of the file.
+fn unfold(root: &Root, buffers: &[Buffer], bytes: u64) -> Result<(Vec<Option<Vec<u8>>>, u64), ReadError> {
+    let most = bytes.saturating_mul(MOST_UNFOLDED).saturating_add(FREELY_UNFOLDED);
+    let folded = || {
+        let views = root.buffer_views.iter().enumerate();
+        views.filter_map(|(at, view)| Some((at, view, view.extensions.known.as_deref()?)))
+    };
+    let place = |at: usize| format!("the compressed buffer view {at}");
+    let mut length = 0u64;
+    for (at, view, folded) in folded() {
+        if folded.unfolded() != Some(view.byte_length) {
+            let (count, stride, of) = (folded.count, folded.byte_stride, view.byte_length);
+            return Err(damaged(format!("{} has {count} × {stride} bytes, and should have {of}", place(at))));
+        }
+        length = length.saturating_add(view.byte_length);
+        if length > most {
+            let reason = format!("{} unfolds to {length} bytes with those before it", place(at));
+            let rule = format!("a file of {bytes} bytes may unfold to {MOST_UNFOLDED} times its length");
+            return Err(damaged(format!("{reason}; {rule}")));
+        }
+    }
+    let mut views = Vec::new();
+    for (at, _, folded) in folded() {
+        let stream = part(buffers, folded.buffer, folded.byte_offset, folded.byte_length, || place(at))?;
+        let made = folded.unfold(stream).map_err(|why| damaged(format!("{}: {why}", place(at))))?;
+        views.resize_with(at, || None);
+        views.push(Some(made));
+    }
+    Ok((views, length))
 }
 
 impl Buffer {
@@ -114,6 +289,7 @@ impl Buffer {
 fn is_harmless(extension: &str) -> bool {
     let appearance = ["KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_", "KHR_lights_"];
     [VISIBILITY, "KHR_mesh_quantization"].contains(&extension)
+        || extensions::is_read(extension)
         || appearance.iter().any(|start| extension.starts_with(start))
 }
 
@@ -176,7 +352,12 @@ fn load_buffers(root: &Root, binary: Option<&[u8]>, resolve: &Resolve<'_>) -> Re
     let mut files: HashMap<&str, Rc<Vec<u8>>> = HashMap::new();
     let mut loaded = Vec::new();
     for (at, buffer) in root.buffers.iter().enumerate() {
+        let is_fallback = buffer.extensions.known.as_ref().is_some_and(|known| known.fallback);
         let bytes = match &buffer.uri {
+            _ if is_fallback => {
+                loaded.push(Buffer::Missing(format!("a buffer in place of compressed ones (buffer {at})")));
+                continue;
+            }
             Some(uri) => match files.get(uri.as_str()) {
                 Some(known) => known.clone(),
                 None => {
@@ -188,7 +369,7 @@ fn load_buffers(root: &Root, binary: Option<&[u8]>, resolve: &Resolve<'_>) -> Re
             None => match binary.filter(|_| at == 0) {
                 Some(binary) => Rc::new(binary.to_vec()),
                 None => {
-                    let by = buffer.extensions.keys().next().cloned();
+                    let by = buffer.extensions.other.clone();
                     let why = by.unwrap_or_else(|| format!("a buffer without data (buffer {at})"));
                     loaded.push(Buffer::Missing(why));
                     continue;
@@ -358,7 +539,7 @@ pub(super) struct Primitive {
     pub material: Option<u32>,
     pub mode: Option<u32>,
     pub targets: Vec<BTreeMap<String, u32>>,
-    pub extensions: BTreeMap<String, IgnoredAny>,
+    pub extensions: Extensions<Draco>,
 }
 
 #[derive(Deserialize, Default)]
@@ -412,7 +593,7 @@ pub(super) struct BufferView {
     pub byte_offset: u64,
     pub byte_length: u64,
     pub byte_stride: Option<u64>,
-    pub extensions: BTreeMap<String, IgnoredAny>,
+    pub extensions: Extensions<Folded>,
 }
 
 #[derive(Deserialize, Default)]
@@ -420,7 +601,7 @@ pub(super) struct BufferView {
 pub(super) struct BufferInfo {
     pub uri: Option<String>,
     pub byte_length: u64,
-    pub extensions: BTreeMap<String, IgnoredAny>,
+    pub extensions: Extensions<Fallback>,
 }
 
 #[derive(Deserialize, Default)]

@@ -221,7 +221,7 @@ impl Block {
             return Err(damaged(format!("mesh \"{name}\" has no POSITION")));
         };
         if !document.has_data(at)
-            && let Some(extension) = primitive.extensions.keys().next()
+            && let Some(extension) = &primitive.extensions.other
         {
             return Err(unsupported(format!("the glTF extension {extension:.100}")));
         }

@@ -18,7 +18,10 @@
 //! file may break, and reads buffers before it checks their sizes.
 //!
 //! Source: Khronos Group, "glTF 2.0 Specification", 2.0.1; skinning section 3.7.3, animation sections 3.11 and C.
-//! Not read: Draco and meshopt compression, instancing. Tangents and normals of morph targets only tell where vertices were split.
+//! Buffer views that `EXT_meshopt_compression` or `KHR_meshopt_compression` has compressed are read, and primitives that
+//! `KHR_draco_mesh_compression` has; [`compress_glb`] writes the first. Quantised attributes (`KHR_mesh_quantization`) are accessors like others.
+//!
+//! Not read: instancing. Tangents and normals of morph targets only tell where vertices were split.
 
 /// The attribute of our own files that says which vertex of the mesh each drawn one hangs on.
 const VERTEX: &str = "_VERTEX";
@@ -30,17 +33,23 @@ mod accessor;
 pub mod affine_nodes;
 mod appearance;
 mod clip;
+mod compress;
 mod controls;
 mod curves;
 mod document;
+mod draco;
+mod extensions;
 mod facets;
 mod mesh;
+mod meshopt;
 mod nodes;
 mod read;
 mod skins;
+mod stream;
 mod weld;
 mod write;
 
 pub use crate::contents::Resolve;
+pub use compress::compress_glb;
 pub use read::read;
 pub use write::{GlbClip, GlbScene, Keyed, MorphNormals, write_glb};

@@ -42,7 +42,7 @@ use std::sync::Arc;
 /// # Errors
 /// [`ReadError`]: the wrong kind of file, damage (with the thing and its numbers), a required extension that is not
 /// supported, bones that make no skeleton, buffers that cannot be resolved. Whatever the bytes, memory stays below a
-/// few hundred times their number.
+/// few hundred times their number, and a thousand times that of a file that is compressed.
 pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents, ReadError> {
     let mut document = Document::open(bytes, resolve)?;
     let mut look = std::mem::take(&mut document.look);

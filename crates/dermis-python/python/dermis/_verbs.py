@@ -457,6 +457,7 @@ def export(
     helpers: int | None = None,
     weight_bits: Literal["eight", "sixteen"] | None = None,
     seed: int | None = None,
+    compress: Literal["meshopt"] | None = None,
     fps: float | None = None,
     replace: bool = False,
     progress: Progress = None,
@@ -498,6 +499,8 @@ def export(
         How weights are stored.
     seed : int, optional
         Seed of the search for helpers.
+    compress : {'meshopt'}, optional
+        Compresses the GLB without loss, by EXT_meshopt_compression, which its readers must know.
     fps : float, optional
         Frames per second at which clips are sampled.
     replace : bool
@@ -526,7 +529,7 @@ def export(
     form.update(_given(influences=influences))
     recipe = _given(
         model=_input(model), form={"linear" if linear else "shapes": form}, read=_read(fps=fps), out=_text(out),
-        table=_text(table), existing=_existing(replace),
+        table=_text(table), compress=compress, existing=_existing(replace),
     )
     return run({"export": recipe}, progress)  # type: ignore[no-any-return]
 
@@ -535,6 +538,7 @@ def convert(
     *inputs: Path,
     out: Path,
     normals: bool | None = None,
+    compress: Literal["meshopt"] | None = None,
     partial: bool | None = None,
     up: Literal["y", "z"] | None = None,
     unit: float | None = None,
@@ -552,6 +556,8 @@ def convert(
         Where it goes; the ending of the name is the format.
     normals : bool, optional
         Whether morph targets of a GLB hold changes of normals; true by default.
+    compress : {'meshopt'}, optional
+        Compresses a GLB without loss, by EXT_meshopt_compression, which its readers must know.
     partial : bool, optional
         Whether a motion may lack bones of the rig, which then stay at rest; false by default.
     up, unit, fps
@@ -567,8 +573,8 @@ def convert(
         What `dermis convert --json` prints.
     """
     recipe = _given(
-        inputs=_inputs(inputs), read=_read(up=up, unit=unit, fps=fps, partial=partial), normals=normals, out=_text(out),
-        existing=_existing(replace),
+        inputs=_inputs(inputs), read=_read(up=up, unit=unit, fps=fps, partial=partial), normals=normals, compress=compress,
+        out=_text(out), existing=_existing(replace),
     )
     return run({"convert": recipe}, progress)  # type: ignore[no-any-return]
 

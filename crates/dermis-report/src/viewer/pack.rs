@@ -14,6 +14,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::io::Write;
 
 /// The step of positions, in sizes of the character.
@@ -211,7 +212,7 @@ impl Packer<'_> {
         let (step, codes) = match form {
             Form::Bytes => (None, None),
             Form::Whole if width > 4 || accessor["componentType"] == FLOAT => (None, None),
-            Form::Whole => (None, Some(whole(bytes, width))),
+            Form::Whole => (None, Some(whole(&bytes, width))),
             Form::Steps(step) => (Some(*step), of_steps(*step)),
             Form::Codes(step, codes) => (Some(*step), Some(codes.clone())),
         };
@@ -220,10 +221,10 @@ impl Packer<'_> {
                 let (stream, planes) = differences(&codes, components);
                 (stream, json!({ "components": components, "planes": planes, "step": step }))
             }
-            None => (planes_of(bytes, width), json!({ "components": components, "planes": null, "step": null })),
+            None => (planes_of(&bytes, width), json!({ "components": components, "planes": null, "step": null })),
         };
         let object = accessor.as_object_mut()?;
-        ["bufferView", "byteOffset", "min", "max"].iter().for_each(|name| drop(object.remove(*name)));
+        ["bufferView", "byteOffset", "sparse", "min", "max"].iter().for_each(|name| drop(object.remove(*name)));
         object.insert("packing".into(), packing);
         let number = Value::from(self.accessors.len());
         self.accessors.push(accessor);
@@ -283,6 +284,11 @@ fn size_of(points: &[[f32; 3]]) -> f64 {
 /// The component type of single precision.
 const FLOAT: u32 = 5126;
 
+/// A whole number of the JSON; zero for anything else.
+fn number(value: &Value) -> usize {
+    value.as_u64().map_or(0, |number| number as usize)
+}
+
 /// A GLB that is read.
 struct Source<'a> {
     json: Value,
@@ -301,10 +307,8 @@ impl<'a> Source<'a> {
     }
 
     /// The bytes of an accessor without gaps, the bytes of a number, and the numbers of an element.
-    fn bytes(&self, at: &Value) -> Option<(&'a [u8], usize, usize)> {
+    fn bytes(&self, at: &Value) -> Option<(Cow<'a, [u8]>, usize, usize)> {
         let accessor = self.json["accessors"].get(at.as_u64()? as usize)?;
-        let number = |value: &Value| value.as_u64().map_or(0, |number| number as usize);
-        let view = self.json["bufferViews"].get(accessor["bufferView"].as_u64()? as usize)?;
         let width = match accessor["componentType"].as_u64()? {
             5120 | 5121 => 1,
             5122 | 5123 => 2,
@@ -319,13 +323,41 @@ impl<'a> Source<'a> {
             "MAT4" => 16,
             _ => return None,
         };
-        let stride = view.get("byteStride").map_or(width * components, number);
-        if stride != width * components || accessor.get("sparse").is_some() {
+        let (row, count) = (width * components, number(&accessor["count"]));
+        let sparse = accessor.get("sparse");
+        let mut bytes = match accessor.get("bufferView") {
+            Some(_) => Cow::Borrowed(self.rows(accessor, row, count)?),
+            // Zeros, but not more of them than a morph target of some mesh may have.
+            None if count <= self.binary.len() => Cow::Owned(vec![0; row * count]),
+            None => return None,
+        };
+        if let Some(sparse) = sparse {
+            let (indices, moved) = (&sparse["indices"], number(&sparse["count"]));
+            let size = match indices["componentType"].as_u64()? {
+                5121 => 1,
+                5123 => 2,
+                5125 => 4,
+                _ => return None,
+            };
+            let places = self.rows(indices, size, moved)?.chunks_exact(size);
+            let values = self.rows(&sparse["values"], row, moved)?.chunks_exact(row);
+            let bytes = bytes.to_mut();
+            for (place, value) in places.zip(values) {
+                let place = place.iter().rev().fold(0, |place, byte| place << 8 | usize::from(*byte));
+                bytes.get_mut(place.checked_mul(row)?..)?.get_mut(..row)?.copy_from_slice(value);
+            }
+        }
+        Some((bytes, width, components))
+    }
+
+    /// The bytes of `count` elements of `row` bytes that follow each other in the buffer view that `holder` names.
+    fn rows(&self, holder: &Value, row: usize, count: usize) -> Option<&'a [u8]> {
+        let view = self.json["bufferViews"].get(holder["bufferView"].as_u64()? as usize)?;
+        if view.get("byteStride").map_or(row, number) != row {
             return None;
         }
-        let from = number(&view["byteOffset"]).checked_add(number(&accessor["byteOffset"]))?;
-        let length = number(&accessor["count"]).checked_mul(stride)?;
-        Some((self.binary.get(from..from.checked_add(length)?)?, width, components))
+        let from = number(&view["byteOffset"]).checked_add(number(&holder["byteOffset"]))?;
+        self.binary.get(from..from.checked_add(count.checked_mul(row)?)?)
     }
 
     /// An accessor of single precision.
@@ -452,6 +484,30 @@ mod tests {
             }
         }
         assert!(stream.is_empty());
+    }
+
+    /// A sparse morph target is packed as the same one in full, and one without bytes as zeros.
+    #[test]
+    fn sparse_accessors_are_packed_in_full() {
+        let (glb, _, deltas) = glb();
+        let source = Source::read(&glb).unwrap();
+        let mut json = source.json.clone();
+        // Row 1, as the second byte of the joints says, and the second row of the deltas.
+        json["accessors"] = json!([
+            { "componentType": FLOAT, "type": "VEC3", "count": 4 },
+            { "componentType": FLOAT, "type": "VEC3", "count": 4, "sparse": { "count": 1,
+                "indices": { "bufferView": 3, "byteOffset": 1, "componentType": 5121 },
+                "values": { "bufferView": 1, "byteOffset": 12 } } },
+            { "componentType": FLOAT, "type": "VEC3", "count": 1, "sparse": { "count": 1,
+                "indices": { "bufferView": 3, "byteOffset": 1, "componentType": 5121 }, "values": { "bufferView": 1 } } },
+            { "componentType": FLOAT, "type": "VEC3", "count": 1u64 << 40 },
+        ]);
+        let source = Source { json, binary: source.binary };
+        assert_eq!(source.floats(&json!(0)).unwrap(), [0.0; 12]);
+        let mut expected = vec![0.0; 12];
+        expected[3..6].copy_from_slice(&deltas[3..6]);
+        assert_eq!(source.floats(&json!(1)).unwrap(), expected);
+        assert!(source.floats(&json!(2)).is_none() && source.floats(&json!(3)).is_none());
     }
 
     /// Bytes that are no such GLB are left as they are, wherever they end.

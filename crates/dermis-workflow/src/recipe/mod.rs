@@ -9,7 +9,7 @@ mod course;
 mod input;
 mod watch;
 
-pub use crate::output::Existing;
+pub use crate::output::{Compression, Existing};
 pub use crate::provenance::Provenance;
 pub use crate::verbs::animate::{AnimateOutcome, AnimateRecipe, BodyOutcome, GoalOutcome};
 pub use crate::verbs::compare::recipe::{

@@ -93,6 +93,7 @@ fn viewer_of(case: &Case, motion: Option<&str>, folder: &Path) -> (ExportOutcome
         read: Default::default(),
         out: out.clone(),
         table: None,
+        compress: None,
         existing: Existing::Keep,
     };
     let outcome = recipe.run(&Silent).unwrap();

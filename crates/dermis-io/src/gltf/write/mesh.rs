@@ -68,11 +68,11 @@ impl Tables {
                 let rows = || object.rows.iter().map(|&row| row as usize);
                 let deltas = rows().flat_map(|row| morph.deltas[drawn.source[row] as usize].to_array());
                 let deltas = to_floats(deltas, 3, &what)?;
-                let mut target = json!({ "POSITION": self.floats(&deltas, 3, Use::Vertices, true) });
+                let mut target = json!({ "POSITION": self.displacements(&deltas, true) });
                 if let Some(changes) = &changes {
                     let turned = rows().flat_map(|row| changes[drawn.drawn[row] as usize].to_array());
                     let turned = to_floats(turned, 3, &format!("the normal of {what}"))?;
-                    target["NORMAL"] = json!(self.floats(&turned, 3, Use::Vertices, false));
+                    target["NORMAL"] = json!(self.displacements(&turned, false));
                 }
                 targets.push(target);
             }

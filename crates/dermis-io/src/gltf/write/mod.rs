@@ -158,7 +158,7 @@ pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError
 }
 
 /// Header, JSON chunk padded with blanks, binary chunk padded with zeros.
-fn container(json: &str, mut binary: Vec<u8>, out: &mut dyn Write) -> Result<(), WriteError> {
+pub(super) fn container(json: &str, mut binary: Vec<u8>, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut json = json.as_bytes().to_vec();
     json.resize(json.len().next_multiple_of(4), b' ');
     binary.resize(binary.len().next_multiple_of(4), 0);

@@ -11,7 +11,15 @@ pub(super) struct Tables {
     pub(super) accessors: Vec<Value>,
     pub(super) meshes: Vec<Value>,
     pub(super) materials: Vec<Value>,
+    /// Numbers that sparse accessors stand for.
+    spared: usize,
 }
+
+/// Bytes of text that a sparse accessor takes more than another: two buffer views, and what names them.
+const SPARSE_TEXT: usize = 300;
+
+/// Numbers of sparse accessors per byte of the file, at most: half of what our reader takes from a file of its size.
+const MOST_SPARED: usize = 16;
 
 /// What a buffer view is for, as the specification numbers it.
 #[derive(Clone, Copy, PartialEq)]
@@ -78,13 +86,56 @@ impl Tables {
         };
         let at = self.accessor(values.iter().flat_map(|x| x.to_le_bytes()), purpose, F32, shape, values.len() / width);
         if bounded {
-            let column = |at: usize| values.iter().skip(at).step_by(width).copied();
-            let least: Vec<f64> = (0..width).map(|at| f64::from(column(at).fold(f32::INFINITY, f32::min))).collect();
-            let most: Vec<f64> = (0..width).map(|at| f64::from(column(at).fold(f32::NEG_INFINITY, f32::max))).collect();
-            self.accessors[at]["min"] = json!(least);
-            self.accessors[at]["max"] = json!(most);
+            self.bound(at, values, width);
         }
         at
+    }
+}
+
+impl Tables {
+    /// What a morph target adds to vertices, three numbers per row: sparse where rows of zeros make that shorter. `bounded` adds the least
+    /// and largest of each column.
+    pub(super) fn displacements(&mut self, values: &[f32], bounded: bool) -> usize {
+        let (rows, _) = values.as_chunks::<3>();
+        let moved: Vec<usize> = (0..rows.len()).filter(|&row| rows[row] != [0.0; 3]).collect();
+        let (component, size) = match rows.len() {
+            ..=0x100 => (U8, 1),
+            0x101..=0x1_0000 => (U16, 2),
+            _ => (U32, 4),
+        };
+        let is_shorter = moved.len() * (size + 12) + SPARSE_TEXT < values.len() * 4;
+        if !is_shorter || self.spared + values.len() > MOST_SPARED * self.bytes.len() {
+            return self.floats(values, 3, Use::Vertices, bounded);
+        }
+        self.spared += values.len();
+        let mut accessor = json!({ "componentType": F32, "type": "VEC3", "count": rows.len() });
+        // Without any bytes, an accessor is zeros.
+        if !moved.is_empty() {
+            let places = moved.iter().flat_map(|row| row.to_le_bytes().into_iter().take(size));
+            let indices = self.view(&places.collect::<Vec<u8>>());
+            let values = moved.iter().flat_map(|&row| rows[row]).flat_map(f32::to_le_bytes);
+            let values = self.view(&values.collect::<Vec<u8>>());
+            accessor["sparse"] = json!({
+                "count": moved.len(),
+                "indices": { "bufferView": indices, "componentType": component },
+                "values": { "bufferView": values },
+            });
+        }
+        self.accessors.push(accessor);
+        let at = self.accessors.len() - 1;
+        if bounded {
+            self.bound(at, values, 3);
+        }
+        at
+    }
+
+    /// Adds the least and largest of each column to an accessor.
+    fn bound(&mut self, at: usize, values: &[f32], width: usize) {
+        let column = |at: usize| values.iter().skip(at).step_by(width).copied();
+        let least: Vec<f64> = (0..width).map(|at| f64::from(column(at).fold(f32::INFINITY, f32::min))).collect();
+        let most: Vec<f64> = (0..width).map(|at| f64::from(column(at).fold(f32::NEG_INFINITY, f32::max))).collect();
+        self.accessors[at]["min"] = json!(least);
+        self.accessors[at]["max"] = json!(most);
     }
 }
 

@@ -5,7 +5,7 @@ pub mod error;
 use crate::convert::{Converted, gather, is_folder, makes_targets, write_converted};
 use crate::error::Error;
 use crate::load::ReadOptions;
-use crate::recipe::{Existing, Input, Watch, keep, reserve, seen, sources, step};
+use crate::recipe::{Compression, Existing, Input, Watch, keep, reserve, seen, sources, step};
 use crate::verbs::export::is_glb;
 use dermis_io::gltf::MorphNormals;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,9 @@ pub struct ConvertRecipe {
     /// Whether morph targets of a GLB hold changes of normals.
     #[serde(default = "written")]
     pub normals: bool,
+    /// How a GLB is compressed, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compress: Option<Compression>,
     /// Where it goes; the ending of the name is the format.
     pub out: PathBuf,
     /// What happens to an output that is there already.
@@ -52,7 +55,7 @@ impl ConvertRecipe {
     /// # Errors
     /// [`Error`].
     pub fn run(&self, watch: &dyn Watch) -> Result<ConvertOutcome, Error> {
-        let out = reserve(&self.out, self.existing, is_folder(&self.out)?)?;
+        let out = reserve(&self.out, self.existing, is_folder(&self.out)?)?.compressed(self.compress)?;
         keep(&self.inputs.iter().collect::<Vec<_>>(), [&out])?;
         let inputs = sources(&self.inputs);
         let (contents, notes) = step(watch, "read", |_| gather(&inputs, &self.read))?;

@@ -133,12 +133,11 @@ pub fn export_driven(
     progress: Progress<'_>,
 ) -> Result<Driven<DrivenReport>, Error> {
     let made = driven_glb(model, motion, settings, &[normals], glb.path(), progress)?;
-    let bytes = made.glbs.concat();
-    glb.write(&bytes)?;
+    let bytes = glb.write_glb(&made.glbs.concat())?;
     if let Some(file) = table_file {
         file.write_with(|out| driver_table::write(Table::Joints(&made.table), crate::PROGRAM, out))?;
     }
-    Ok(Driven { bytes: bytes.len(), report: made.report })
+    Ok(Driven { bytes, report: made.report })
 }
 
 impl Driven<PoseSpaceReport> {
@@ -225,10 +224,9 @@ pub fn export_pose_space(
     progress: Progress<'_>,
 ) -> Result<Driven<PoseSpaceReport>, Error> {
     let made = pose_space_glb(model, motion, settings, &[normals], glb.path(), progress)?;
-    let bytes = made.glbs.concat();
-    glb.write(&bytes)?;
+    let bytes = glb.write_glb(&made.glbs.concat())?;
     if let Some(file) = table_file {
         file.write_with(|out| driver_table::write(Table::PoseSpace(&made.table), crate::PROGRAM, out))?;
     }
-    Ok(Driven { bytes: bytes.len(), report: made.report })
+    Ok(Driven { bytes, report: made.report })
 }

@@ -7,7 +7,7 @@ use crate::FileError;
 use crate::error::Error;
 use crate::load::{PoseSet, ReadOptions, load_base_cache, load_examples, load_model, load_motion, load_pose_sets};
 use crate::output::{Kind, Output, reserve_file, reserve_file_of, reserve_folder};
-use crate::recipe::{Existing, Input, Watch, is_page, keep, reserve_page, seen, sources, step};
+use crate::recipe::{Compression, Existing, Input, Watch, is_page, keep, reserve_page, seen, sources, step};
 use crate::verbs::export::compile::{Compiled, LinearSettings, Poses, compile};
 use crate::verbs::export::drivers::{
     Driven, DrivenReport, PoseSpaceReport, Refusal, export_driven, export_pose_space, is_pose_space, refusal,
@@ -36,6 +36,9 @@ pub struct ExportRecipe {
     /// A table of how an engine computes the weights of the shapes, or the motion of the helper bones, in any pose.
     #[serde(default)]
     pub table: Option<PathBuf>,
+    /// How the GLB is compressed, if it is; a viewer's never is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compress: Option<Compression>,
     /// What happens to outputs that are there already.
     #[serde(default)]
     pub existing: Existing,
@@ -163,7 +166,7 @@ impl ExportRecipe {
             let what = "only .glb is written so far";
             return Err(FileError::Ending { path: self.out.clone(), what, endings: "" }.into());
         }
-        let out = reserve_file(&self.out, self.existing)?;
+        let out = reserve_file(&self.out, self.existing)?.compressed(self.compress)?;
         let table = self.table.as_deref();
         if table == Some(&self.out) {
             return Err(FileError::SameOutput { path: self.out.clone(), what: "the table" }.into());
@@ -201,6 +204,7 @@ impl ExportRecipe {
             true => reserve_page(&self.out, self.existing)?,
             false => reserve_folder(&self.out, self.existing)?,
         };
+        let out = out.compressed(self.compress)?;
         let inputs: Vec<&Input> = [&self.model].into_iter().chain(&viewer.motion).collect();
         keep(&inputs, [&out])?;
         let path = &self.model.file.path;
