@@ -2,6 +2,7 @@
 
 use crate::{Desk, number};
 use dermis_testkit::{Arm, ArmPose};
+use dermis_workflow::deform::{Base, Deformer};
 use dermis_workflow::io::gltf::{GlbScene, write_glb};
 use dermis_workflow::io::npz::{StoredFloat, write};
 use dermis_workflow::io::{Contents, Record, Space, to_bytes};
@@ -180,4 +181,63 @@ fn a_sculpt_covers_one_object() {
     let status: Value = desk.json("session status hero.session --json");
     let touched = number(&status["steps"][0], "touched");
     assert!(touched > 10.0 && touched <= 56.0, "{status}");
+}
+
+/// The sculpts are of the arm alone; its sleeve, another object of the file, follows them.
+#[test]
+fn clothes_in_the_file_of_the_body_follow_its_corrections() {
+    let (desk, arm) = desk();
+    let (mesh, weights) = (arm.rig.mesh(), arm.weights());
+    let (skin, sleeve) = (range(mesh, "arm"), range(mesh, "sleeve"));
+    let mut blended = Deformer::new(mesh.positions.clone(), Base::Lbs(weights.clone()), None).unwrap();
+    let motion = arm.motion("poses", &poses());
+    let sculpted = arm.examples(&poses()).into_iter().zip(motion.frames).map(|(example, frame)| {
+        let mut positions = vec![DVec3::ZERO; mesh.positions.len()];
+        blended.evaluate(&example.transforms, None, &mut positions).unwrap();
+        positions[skin.clone()].copy_from_slice(&example.positions[skin.clone()]);
+        Record { positions: Some(positions), ..Record::from(frame) }
+    });
+    let contents = Contents {
+        mesh: Some(mesh.clone()),
+        skeleton: Some(arm.rig.skeleton().clone()),
+        weights: Some(weights.clone()),
+        records: sculpted.collect(),
+        ..Contents::default()
+    };
+    desk.put("sculpted.npz", to_bytes(|out| write(&contents, StoredFloat::Double, out)).unwrap());
+    desk.good("fit arm.npz --examples sculpted.npz --base lbs --folds 0 -o arm.dermis");
+    let told = desk.json("transfer arm.dermis --objects sleeve -o dressed.dermis --report page.html --json");
+    assert_eq!((&told["meshes"][0]["name"], told["meshes"].as_array().unwrap().len()), (&json!("sleeve"), 1), "{told}");
+    let (was, is) = (objects(&desk, "arm.dermis"), objects(&desk, "dressed.dermis"));
+    assert_eq!((was.len(), was), (4, is), "names, order and visibility");
+    let skins = |model: &str| {
+        desk.good(&format!("pose {model} --motion poses.npz -o {model}.npz"));
+        let read = read_contents(&desk.path(&format!("{model}.npz")), &Space::default()).unwrap().0;
+        read.records.into_iter().map(|record| record.positions.unwrap()).collect::<Vec<_>>()
+    };
+    let (before, after) = (skins("arm.dermis"), skins("dressed.dermis"));
+    let (mut carried, mut alone) = (0.0, 0.0);
+    for (example, (before, after)) in arm.examples(&poses()).iter().zip(before.iter().zip(&after)) {
+        assert_eq!(before[skin.clone()], after[skin.clone()], "the body is what it was");
+        assert_eq!(before[sleeve.end..], after[sleeve.end..], "so are objects that are not named");
+        for v in sleeve.clone() {
+            carried += after[v].distance_squared(example.positions[v]);
+            alone += before[v].distance_squared(example.positions[v]);
+        }
+    }
+    assert!(carried < 0.25 * alone, "{carried} {alone} {told}");
+    // The weights of a rig, instead.
+    desk.good("transfer arm.npz --objects sleeve --weights -o weighted.npz");
+    let weighted = read_contents(&desk.path("weighted.npz"), &Space::default()).unwrap().0.weights.unwrap();
+    assert!(skin.clone().all(|v| weighted.of(v) == weights.of(v)));
+    assert!(sleeve.clone().any(|v| weighted.of(v) != weights.of(v)));
+    for (command, says) in [
+        ("arm.dermis --objects hat -o x.dermis", "its objects are arm, sleeve, proxy, ring"),
+        ("arm.dermis --objects arm,sleeve,proxy,ring -o x.dermis", "no object besides those"),
+        ("arm.dermis --objects sleeve -o folder", "stay in one file"),
+        ("arm.dermis --objects sleeve --weights -o x.dermis", "a model is fitted over its weights"),
+        ("arm.dermis --objects sleeve --gain 0.5 -o x.dermis", "another character"),
+    ] {
+        desk.bad(&format!("transfer {command}"), &[says]);
+    }
 }

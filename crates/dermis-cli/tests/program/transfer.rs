@@ -100,6 +100,9 @@ fn shapes_and_clips_of_a_rig_drive_the_sleeve() {
     let off = moved.map(|(p, d)| (*d - bulge(p)).length()).fold(0.0, f64::max);
     assert!(off < 0.01, "{off}");
     assert!(made.weights.unwrap().value(0, BoneIndex::new(0)) > 0.9);
+    // A bundle has no clips, which is said.
+    let told = desk.json("transfer shaped.glb sleeve.obj -o sleeve.npz --json");
+    assert_eq!(told["left_out"], serde_json::json!(["1 clips: a GLB holds them"]), "{told}");
     // Shapes alone: a mesh without bones.
     desk.good("transfer shaped.glb sleeve.obj -o shapes.glb --shapes");
     assert!(read("shapes.glb").skeleton.is_none());

@@ -1,7 +1,7 @@
 //! Clothes that are objects of the body's own mesh.
 
 use super::error::Error;
-use super::write::{Made, again, header};
+use super::write::{Made, clips, header};
 use super::{From, To, TransferRecipe};
 use crate::error::Error as Any;
 use crate::output::{Output, ending};
@@ -125,7 +125,7 @@ impl OwnObjects {
         let contents = Contents {
             weights: weights.map_err(failed)?,
             morphs,
-            clips: from.clips.iter().map(again).collect(),
+            clips: clips(from, output),
             ..std::mem::take(&mut from.contents)
         };
         Ok(write_converted(&contents, &recipe.from.file, &recipe.read, MorphNormals::Written, output)?.left_out)

@@ -36,7 +36,7 @@ pub(super) fn write(recipe: &TransferRecipe, from: &From, to: To, made: Made, ou
             morphs: made.shapes,
             morph_weights: if has_shapes { from.contents.morph_weights.clone() } else { vec![] },
             default_pose: from.contents.default_pose.clone().filter(|_| skinned),
-            clips: if skinned { from.clips.iter().map(again).collect() } else { vec![] },
+            clips: if skinned { clips(from, output) } else { vec![] },
             space: to.contents.space,
             ..Contents::default()
         };
@@ -72,8 +72,13 @@ pub(super) fn header(recipe: &TransferRecipe, from: &From, told: Value) -> Resul
     })
 }
 
+/// The clips of a body for a file that holds them.
+pub(super) fn clips(from: &From, output: &Output) -> Vec<Clip> {
+    from.clips.iter().filter(|_| ending(output.path()) == "glb").map(again).collect()
+}
+
 /// A clip once more.
-pub(super) fn again(clip: &Arc<Clip>) -> Clip {
+fn again(clip: &Arc<Clip>) -> Clip {
     let own = Arc::clone(clip);
     Clip {
         name: clip.name.clone(),
