@@ -206,8 +206,9 @@ fn clothes_in_the_file_of_the_body_follow_its_corrections() {
     };
     desk.put("sculpted.npz", to_bytes(|out| write(&contents, StoredFloat::Double, out)).unwrap());
     desk.good("fit arm.npz --examples sculpted.npz --base lbs --folds 0 -o arm.dermis");
-    let told = desk.json("transfer arm.dermis --objects sleeve -o dressed.dermis --report page.html --json");
-    assert_eq!((&told["meshes"][0]["name"], told["meshes"].as_array().unwrap().len()), (&json!("sleeve"), 1), "{told}");
+    let told = desk.json("transfer arm.dermis --objects ring,sleeve,proxy -o dressed.dermis --report page.html --json");
+    let names: Vec<&Value> = told["meshes"].as_array().unwrap().iter().map(|mesh| &mesh["name"]).collect();
+    assert_eq!(names, ["sleeve", "proxy", "ring"], "in the order of the file");
     let (was, is) = (objects(&desk, "arm.dermis"), objects(&desk, "dressed.dermis"));
     assert_eq!((was.len(), was), (4, is), "names, order and visibility");
     let skins = |model: &str| {
@@ -219,18 +220,18 @@ fn clothes_in_the_file_of_the_body_follow_its_corrections() {
     let (mut carried, mut alone) = (0.0, 0.0);
     for (example, (before, after)) in arm.examples(&poses()).iter().zip(before.iter().zip(&after)) {
         assert_eq!(before[skin.clone()], after[skin.clone()], "the body is what it was");
-        assert_eq!(before[sleeve.end..], after[sleeve.end..], "so are objects that are not named");
         for v in sleeve.clone() {
             carried += after[v].distance_squared(example.positions[v]);
             alone += before[v].distance_squared(example.positions[v]);
         }
     }
-    assert!(carried < 0.25 * alone, "{carried} {alone} {told}");
+    assert!(carried < 0.25 * alone, "{carried} {alone}");
     // The weights of a rig, instead.
     desk.good("transfer arm.npz --objects sleeve --weights -o weighted.npz");
     let weighted = read_contents(&desk.path("weighted.npz"), &Space::default()).unwrap().0.weights.unwrap();
-    assert!(skin.clone().all(|v| weighted.of(v) == weights.of(v)));
-    assert!(sleeve.clone().any(|v| weighted.of(v) != weights.of(v)));
+    let apart = |v: usize| weights.of(v).iter().map(|(bone, w)| (weighted.value(v, *bone) - w).abs()).sum::<f64>();
+    let most = |range: Range<usize>| range.map(apart).fold(0.0, f64::max);
+    assert!(most(skin.clone()) < 1e-6 && most(sleeve.clone()) > 1e-4, "{} {}", most(skin), most(sleeve));
     for (command, says) in [
         ("arm.dermis --objects hat -o x.dermis", "its objects are arm, sleeve, proxy, ring"),
         ("arm.dermis --objects arm,sleeve,proxy,ring -o x.dermis", "no object besides those"),
