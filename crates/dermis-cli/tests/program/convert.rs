@@ -371,3 +371,19 @@ fn a_rate_that_no_reader_takes_is_refused() {
     }
     desk.bad("convert motion.npz -o motion.bvh --force --fps 1e300", &["--fps 1e300", "between 1e-6 and 1e9"]);
 }
+
+#[test]
+fn a_compressed_glb_is_shorter_and_holds_the_same() {
+    let desk = Desk::new();
+    desk.put("tube.npz", Tube::new(40, 30, 0.0, Flesh::Bulge).bundle());
+    desk.good("convert tube.npz -o plain.glb");
+    let told = desk.good("convert tube.npz -o packed.glb --compress meshopt");
+    assert!(told.err.contains("packed.glb") || told.out.contains("packed.glb"), "{} {}", told.out, told.err);
+    let (plain, packed) = (glb(&desk, "plain.glb"), glb(&desk, "packed.glb"));
+    assert!(desk.bytes("packed.glb").len() * 3 < desk.bytes("plain.glb").len() * 2);
+    assert_eq!(plain.mesh.as_ref().unwrap().positions, packed.mesh.as_ref().unwrap().positions);
+    assert_eq!(transforms(&plain, Some(0)), transforms(&packed, Some(0)));
+    for other in ["npz", "obj", "bvh"] {
+        desk.bad(&format!("convert tube.npz -o other.{other} --compress meshopt"), &["only a GLB is compressed"]);
+    }
+}
