@@ -44,3 +44,4 @@ mod write;
 pub use crate::contents::Resolve;
 pub use read::read;
 pub use write::{GlbClip, GlbScene, Keyed, MorphNormals, write_glb};
+pub(crate) use write::{expect, trs};

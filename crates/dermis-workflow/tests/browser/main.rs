@@ -91,6 +91,7 @@ fn viewer_of(case: &Case, motion: Option<&str>, folder: &Path) -> (ExportOutcome
         model: Input::of_path(&model),
         form: ExportForm::Viewer(form),
         read: Default::default(),
+        write: Default::default(),
         out: out.clone(),
         table: None,
         existing: Existing::Keep,
