@@ -78,8 +78,8 @@ pub fn common_space() -> Space {
 /// clip's own key times, and between them wherever the skin is otherwise further off than 1e-4 of the mesh's diagonal. A motion that
 /// jumps has a key 10 µs before the jump.
 ///
-/// Names consist of letters, digits, underscores and single colons, and each occurs once among bones and meshes, shapes, materials, and
-/// takes. Images are within the file. The same scene gives the same bytes.
+/// Names consist of letters, digits, underscores and single colons, those of takes of anything but control characters, and each occurs
+/// once among bones and meshes, shapes, materials, and takes. Images are within the file. The same scene gives the same bytes.
 ///
 /// # Errors
 /// [`WriteError`], naming what disagrees.
@@ -113,7 +113,7 @@ pub fn write(scene: &FbxScene<'_>, space: &Space, out: &mut dyn Write) -> Result
         let (what, things) = ("the scene".into(), "meshes for morph targets or weights");
         return Err(WriteError::Count { what, things, found: 0, expected: 1 });
     }
-    let given: Vec<(&'static str, &str)> = scene.clips.iter().map(|clip| ("clip", clip.name.as_str())).collect();
+    let given: Vec<(&'static str, &str)> = scene.clips.iter().map(|clip| (names::CLIP, clip.name.as_str())).collect();
     let clip_names = names::unique(&given, &mut done.renamed);
     let mut list = Node::new("Takes").holding(Node::of("Current", clip_names.first().map_or("", String::as_str)));
     for ((clip, name), take) in scene.clips.iter().zip(&clip_names).zip(&takes) {
@@ -306,12 +306,6 @@ fn extension(version: Version) -> Node {
         .holding(info)
 }
 
-/// The number of centimetres that readers make this number of metres of, by multiplying with 0.01.
-fn centimetres(metres: f64) -> f64 {
-    let near = 100.0 * metres;
-    [near, near.next_down(), near.next_up()].into_iter().find(|unit| unit * 0.01 == metres).unwrap_or(near)
-}
-
 /// The records between it and the objects.
 fn header(scene: &FbxScene<'_>, space: &Space, rate: f64, first: Option<&String>) -> Vec<Node> {
     // Axes by number: x is to the right; up, and what points to the viewer.
@@ -319,7 +313,7 @@ fn header(scene: &FbxScene<'_>, space: &Space, rate: f64, first: Option<&String>
         UpAxis::Y => (1, 2, 1),
         UpAxis::Z => (2, 1, -1),
     };
-    let unit = centimetres(space.metres_per_unit);
+    let unit = 100.0 * space.metres_per_unit; // in centimetres
     let end = scene.clips.iter().map(|clip| ticks(clip.start + clip.duration)).max();
     let settings = Properties::default()
         .integer("UpAxis", up)

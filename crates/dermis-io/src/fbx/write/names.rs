@@ -14,6 +14,15 @@ pub struct Renamed {
     pub to: String,
 }
 
+/// The kind whose names programs do not take for those of variables.
+pub(super) const CLIP: &str = "clip";
+
+/// The name without control characters, which part it from its class.
+fn free(name: &str) -> String {
+    let name: String = name.chars().map(|c| if c.is_control() { '_' } else { c }).collect();
+    if name.is_empty() { CLIP.into() } else { name }
+}
+
 /// The name in letters and digits of any script, underscores, and single colons between them, which part a namespace from a name.
 /// Other characters become underscores, and so does a place before a digit at the beginning: Maya and Unreal write such names in
 /// other ways, each its own. A name without any becomes `instead`.
@@ -32,11 +41,12 @@ fn plain(name: &str, instead: &str) -> String {
     if made.is_empty() { instead.into() } else { made }
 }
 
-/// Names of several kinds of things that share one list, each plain and once; those before others keep theirs.
+/// Names of several kinds of things that share one list, each as programs take it, and once; those before others keep theirs.
 ///
 /// - `given`: kind and name of each
 pub(super) fn unique(given: &[(&'static str, &str)], renamed: &mut Vec<Renamed>) -> Vec<String> {
-    let mut names: Vec<String> = given.iter().map(|(kind, name)| plain(name, kind)).collect();
+    let mut names: Vec<String> =
+        given.iter().map(|(kind, name)| if *kind == CLIP { free(name) } else { plain(name, kind) }).collect();
     // One that is plain by itself goes before those that become it.
     let mut order: Vec<usize> = (0..given.len()).collect();
     let mut first: HashMap<&'static str, usize> = HashMap::new();
