@@ -286,6 +286,35 @@ fn bones_that_shear_are_two_nodes() {
     }
 }
 
+/// Bones that were bound in another size, unevenly, or mirrored are rotations in the file; the skin moves as before.
+#[test]
+fn bones_of_any_size_are_bound_as_rotations() {
+    let mut column = character(3);
+    let clip = of(&column.skeleton, &column.clips[0]);
+    let told = |column: &Character, clip: &Clip, time: f64| {
+        skin(&column.mesh, &column.skeleton, &column.weights, &column.morphs, &(clip.sample)(time))
+    };
+    let times = [0.0, 0.25, 0.6, 1.0];
+    let before: Vec<Vec<DVec3>> = times.iter().map(|time| told(&column, &clip, *time)).collect();
+    let sizes = [DVec3::splat(100.0), DVec3::new(-1.0, 1.0, 1.0), DVec3::new(2.0, 0.5, 1.0)].map(DAffine3::from_scale);
+    let sized = |bones: &[DAffine3]| bones.iter().zip(sizes).map(|(bone, size)| *bone * size).collect::<Vec<_>>();
+    let poses: Vec<WorldPose> =
+        column.clips[0].poses.iter().map(|pose| WorldPose::new(sized(pose.bones.as_slice()))).collect();
+    let (names, parents) = (column.skeleton.names().to_vec(), column.skeleton.parents().to_vec());
+    column.skeleton = Skeleton::new(names, parents, sized(column.skeleton.bind().as_slice())).unwrap();
+    column.clips[0].poses = poses;
+    let clip = of(&column.skeleton, &column.clips[0]);
+    let clips = [&clip];
+    let contents = again(&scene(&column, &clips), &common_space());
+    for bind in contents.skeleton.as_ref().unwrap().bind().iter() {
+        let square = bind.matrix3.transpose() * bind.matrix3;
+        assert!(square.abs_diff_eq(dermis_rig::glam::DMat3::IDENTITY, 1e-14) && bind.matrix3.determinant() > 0.0);
+    }
+    for (time, before) in times.iter().zip(&before).filter(|(time, _)| **time != 0.6) {
+        assert!(far(&skin_of(&contents, *time), before) < 1e-6, "{time}");
+    }
+}
+
 /// A block of quads and a pentagon with hard edges: polygons, their order, and the normals of their corners.
 fn house() -> Mesh {
     let (x, y) = ([0.0, 1.0, 1.0, 0.5, 0.0], [0.0, 0.0, 1.0, 1.5, 1.0]);

@@ -22,6 +22,8 @@ pub(super) struct Bones {
     pub(super) binds: Vec<DAffine3>,
     /// Where they are without a clip.
     pub(super) places: Vec<Place>,
+    /// Whether each stands there as it was bound.
+    pub(super) is_at_bind: Vec<bool>,
 }
 
 /// The record of a node: where it stands, whether it is shown.
@@ -55,7 +57,7 @@ impl Bones {
         more: &[String],
         objects: &mut Objects,
     ) -> Result<Self, WriteError> {
-        let mut made = Self { places: stage.rest_places(), ..Self::default() };
+        let mut made = Self { places: stage.rest_places(), is_at_bind: stage.is_at_bind(), ..Self::default() };
         let turn = DAffine3::from_mat3(stage.turn);
         let scaled = |m: DAffine3| DAffine3 { translation: m.translation / stage.metres, ..m };
         let mut more = more.iter();
@@ -78,7 +80,7 @@ impl Bones {
                 });
             }
             let mut above = parent.map_or(top, |parent| made.nodes[parent.get()]);
-            let bind = scaled(turn * skeleton.bind()[bone]);
+            let bind = scaled(turn * skeleton.bind()[bone] * DAffine3::from_mat3(stage.sizes[at]));
             let mut own = place.clone();
             let mut upper = None;
             if let Some(name) = more.next_if_shears(stage.shears[at]) {

@@ -71,7 +71,8 @@ pub fn common_space() -> Space {
 ///
 /// Positions, weights, shapes and bind matrices are doubles, keys floats. Polygons stay as they are, unless what is drawn does not follow
 /// them; normals, texture coordinates and colours are those of their corners, so hard edges stay hard. Bones are limb nodes with bind
-/// matrices; the first mesh has a cluster for every bone, others for those with weight in it. A bone that shears is two nodes, exact at every key
+/// matrices that turn and move: one that was bound in another size, sheared or mirrored has another frame of its own, which moves no
+/// vertex. The first mesh has a cluster for every bone, others for those with weight in it. A bone that shears is two nodes, exact at every key
 /// ([`affine_nodes`](crate::gltf::affine_nodes)). Several roots stand below a node of their own.
 ///
 /// Rotations are angles about x, y and z, in this order and without jumps, that change in straight lines between keys. Keys stand at the

@@ -9,7 +9,7 @@ use crate::agree::corners;
 use crate::contents::{Clip, ClipFrame};
 use crate::gltf::trs::{Pair, SHEAR, Trs, locals};
 use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3};
-use dermis_rig::rotation::{from_euler_xyz, slerp};
+use dermis_rig::rotation::{from_euler_xyz, nearest_rotation, slerp};
 use dermis_rig::{BoneVec, Influences, Mesh, MorphTarget, Skeleton, WorldPose};
 
 /// How far the skin may be off between keys, in parts of the mesh's diagonal: 0.2 mm on a person.
@@ -21,12 +21,18 @@ const LOOKED_AT: [f64; 3] = [0.25, 0.5, 0.75];
 /// Seconds before a jump at which a motion that jumps still has a key: a thousandth of a frame at 100 frames per second.
 const JUMP: f64 = 1e-5;
 
+/// A bone is at its bind pose if its matrices are this close: what floats lose.
+const AT_BIND: f64 = 1e-6;
+
 /// Ticks per second of the format's clock.
 pub(super) const TICKS: f64 = 46_186_158_000.0;
 
 /// What moves, and how its numbers are stored.
 pub(super) struct Stage<'a> {
     pub(super) skeleton: Option<&'a Skeleton>,
+    /// What every bone's own frame is multiplied with, so that it is a rotation where it was bound: the same in every pose, so it moves no
+    /// vertex. Bones of other sizes, or mirrored ones, are not what programs expect.
+    pub(super) sizes: Vec<DMat3>,
     /// Weights of the shapes where no clip says otherwise.
     pub(super) rest_weights: Vec<f64>,
     /// From our world to the file's: its axes.
@@ -91,6 +97,7 @@ impl<'a> Stage<'a> {
         let bones = skeleton.map_or(0, Skeleton::len);
         let mut made = Self {
             skeleton,
+            sizes: skeleton.iter().flat_map(|s| s.bind().iter().map(|bind| size(&bind.matrix3))).collect(),
             rest_weights,
             turn,
             metres,
@@ -133,7 +140,8 @@ impl<'a> Stage<'a> {
             return Ok(self.rest.clone());
         }
         let turn = DAffine3::from_mat3(self.turn);
-        let turned = WorldPose::new(pose.bones.iter().map(|bone| turn * *bone).collect());
+        let sized = pose.bones.iter().zip(&self.sizes).map(|(bone, size)| turn * *bone * DAffine3::from_mat3(*size));
+        let turned = WorldPose::new(sized.collect());
         locals(skeleton, &turned, || place.to_owned())
     }
 
@@ -152,6 +160,19 @@ impl<'a> Stage<'a> {
     /// Where the bones are without a clip, in double precision.
     pub(super) fn rest_places(&self) -> Vec<Place> {
         self.rest.iter().enumerate().map(|(bone, trs)| self.place(bone, trs, None)).collect()
+    }
+
+    /// Whether each bone stands without a clip as it was bound.
+    pub(super) fn is_at_bind(&self) -> Vec<bool> {
+        let Some(skeleton) = self.skeleton else { return Vec::new() };
+        let bind = WorldPose::new(skeleton.bind().to_vec());
+        let Ok(bound) = self.locals(&bind, "the bind pose") else { return vec![false; self.rest.len()] };
+        let same = |(a, b): (&Trs, &Trs)| {
+            let size = b.translation.abs().max_element();
+            a.matrix.matrix3.abs_diff_eq(b.matrix.matrix3, AT_BIND)
+                && a.translation.abs_diff_eq(b.translation, AT_BIND * size)
+        };
+        self.rest.iter().zip(&bound).map(same).collect()
     }
 
     /// The place of a bone; its angles and axes near those before.
@@ -282,7 +303,8 @@ impl<'a> Stage<'a> {
             let local = self.between(&from.bones[at], &to.bones[at], s);
             world.push(parent.map_or(local, |parent| world[parent.get()] * local));
             let back = skeleton.inverse_bind()[bone];
-            let (ours, theirs) = (world[at] * back, turn * told.pose.bones[bone] * back);
+            let unsized_one = DAffine3::from_mat3(self.sizes[at].inverse());
+            let (ours, theirs) = (world[at] * unsized_one * back, turn * told.pose.bones[bone] * back);
             for corner in &self.reach[at] {
                 worst = worst.max(ours.transform_point3(*corner).distance(theirs.transform_point3(*corner)));
             }
@@ -296,6 +318,15 @@ impl<'a> Stage<'a> {
         let upper = rotation(a.rotation, b.rotation) * DMat3::from_diagonal(a.scale.lerp(b.scale, s));
         let lower = rotation(a.lower, b.lower);
         DAffine3 { matrix3: upper * lower, translation: a.translation.lerp(b.translation, s) * self.metres }
+    }
+}
+
+/// What makes a rotation of a bone's bind matrix: the identity where it is one.
+fn size(bind: &DMat3) -> DMat3 {
+    let stretch = bind.transpose() * *bind - DMat3::IDENTITY;
+    match bind.determinant() > 0.0 && stretch.to_cols_array().iter().all(|x| x.abs() <= SHEAR) {
+        true => DMat3::IDENTITY,
+        false => bind.inverse() * nearest_rotation(bind),
     }
 }
 

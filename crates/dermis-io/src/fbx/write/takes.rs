@@ -39,10 +39,12 @@ pub(super) fn write(
     objects.add(record);
     objects.connect(layer, stack);
     let times: Vec<i64> = take.keys.iter().map(|key| ticks(clip.start + key.time)).collect();
-    let mut curves = Curves { layer, times: &times, objects };
+    let mut curves = Curves { layer, times: &times, may_rest: true, objects };
     let vector = |at: usize, of: fn(&Place) -> DVec3| move |key: &Key| key.bones.get(at).map(of).unwrap_or_default();
     for (at, rest) in bones.places.iter().enumerate() {
         let node = bones.nodes[at];
+        // Programs differ in where a bone stands that a take does not key: as it does without a take, or as it was bound.
+        curves.may_rest = bones.is_at_bind[at];
         let moved = bones.upper[at].unwrap_or(node);
         curves.vector((moved, "T", "Lcl Translation"), rest.translation, &take.keys, vector(at, |p| p.translation));
         curves.vector((moved, "R", "Lcl Rotation"), rest.rotation, &take.keys, vector(at, |p| p.rotation));
@@ -51,6 +53,7 @@ pub(super) fn write(
             curves.vector((node, "R", "Lcl Rotation"), rest.lower, &take.keys, vector(at, |p| p.lower));
         }
     }
+    curves.may_rest = true;
     for &(shape, channel) in channels {
         let values: Vec<f64> = take.keys.iter().map(|key| key.percents[shape]).collect();
         curves.shape(channel, percents[shape], &values);
@@ -65,6 +68,8 @@ pub(super) fn write(
 struct Curves<'a> {
     layer: Id,
     times: &'a [i64],
+    /// Whether what stays at rest has no curve.
+    may_rest: bool,
     objects: &'a mut Objects,
 }
 
@@ -75,7 +80,7 @@ impl Curves<'_> {
         let values: Vec<DVec3> = keys.iter().map(value).collect();
         let size = values.iter().fold(rest.abs(), |most, v| most.max(v.abs())).max_element();
         let same = if name == "R" { SAME_ANGLE.max(1e-7 * size) } else { SAME * size };
-        if values.iter().all(|v| (*v - rest).abs().max_element() <= same) {
+        if self.may_rest && values.iter().all(|v| (*v - rest).abs().max_element() <= same) {
             return;
         }
         let parts = [("d|X", 0), ("d|Y", 1), ("d|Z", 2)];
