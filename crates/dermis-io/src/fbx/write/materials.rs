@@ -5,8 +5,7 @@
 //! channel.
 
 use super::document::{Node, Properties, Raw};
-use super::mesh::uv_set;
-use super::names::{Renamed, unique};
+use super::names::{Renamed, unique, uv_set};
 use super::objects::{Id, Objects};
 use crate::appearance::{Description, media_type};
 use crate::flaws::Flaws;

@@ -2,6 +2,7 @@
 
 use super::document::Node;
 use super::materials::Materials;
+use super::names::uv_set;
 use crate::drawn_corners::drawn_corners;
 use crate::gltf::expect;
 use crate::normals::Shading;
@@ -183,11 +184,6 @@ impl<'a> Surface<'a> {
         }
         (slots, list)
     }
-}
-
-/// The name of a set of texture coordinates.
-pub(super) fn uv_set(set: usize) -> String {
-    if set == 0 { "UVMap".into() } else { format!("UVMap_{}", set + 1) }
 }
 
 /// The material of every triangle.

@@ -58,7 +58,7 @@ pub struct FbxWritten {
     pub renamed: Vec<Renamed>,
     /// What the scene holds and the file does not: a count and what it is.
     pub left_out: Vec<String>,
-    /// Of every clip: its name in the file, its keys, and how far the skin is off between them at most, in metres.
+    /// Of every clip: its name in the file, its keys, and how far the skin is off between them at most, in metres, jumps apart.
     pub takes: Vec<(String, usize, f64)>,
 }
 
@@ -76,8 +76,8 @@ pub fn common_space() -> Space {
 /// ([`affine_nodes`](crate::gltf::affine_nodes)). Several roots stand below a node of their own.
 ///
 /// Rotations are angles about x, y and z, in this order and without jumps, that change in straight lines between keys. Keys stand at the
-/// clip's own key times, and between them wherever the skin is otherwise further off than 1e-4 of the mesh's diagonal. A motion that
-/// jumps has a key 10 µs before the jump.
+/// clip's own key times, and between them wherever the skin is otherwise further off than 1e-4 of the mesh's diagonal, but no
+/// closer to those than a fiftieth of a frame. A motion that jumps has a key that long before the jump.
 ///
 /// Names consist of letters, digits, underscores and single colons, those of takes of anything but control characters, and each occurs
 /// once among bones and meshes, shapes, materials, and takes. Images are within the file. The same scene gives the same bytes.
@@ -94,7 +94,9 @@ pub fn write(scene: &FbxScene<'_>, space: &Space, out: &mut dyn Write) -> Result
     let percents = scene.percents()?;
     let rest_weights = scene.rest_weights();
     let (turned, given) = ((turn, space.metres_per_unit), (scene.morphs, rest_weights));
-    let mut stage = Stage::new((scene.mesh, scene.weights), scene.skeleton, scene.default_pose, given, turned)?;
+    let stated = scene.frames_per_second.filter(|rate| rate.is_finite() && *rate > 0.0);
+    let rate = stated.unwrap_or_else(|| rate::of(scene.clips));
+    let mut stage = Stage::new((scene.mesh, scene.weights), scene.skeleton, scene.default_pose, given, turned, rate)?;
     for clip in scene.clips {
         stage.look_at(clip)?;
     }
@@ -121,7 +123,6 @@ pub fn write(scene: &FbxScene<'_>, space: &Space, out: &mut dyn Write) -> Result
         list.push(takes::write((clip, name), take, &bones, (&channels, &percents), &mut objects));
         done.takes.push((name.clone(), take.keys.len(), take.off));
     }
-    let rate = scene.frames_per_second.unwrap_or_else(|| rate::of(scene.clips));
     let mut records = vec![extension(Version::V7400)];
     records.extend(header(scene, space, rate, clip_names.first()));
     records.extend(objects.records());
@@ -136,7 +137,7 @@ impl FbxScene<'_> {
     /// Why a clip cannot be written with this scene, for its poses' sake: a bone without size above others, or numbers that are none.
     pub fn refusal(&self, clip: &Clip) -> Option<WriteError> {
         let turn = (dermis_rig::glam::DMat3::IDENTITY, 1.0);
-        let stage = Stage::new((None, None), self.skeleton, self.default_pose, (&[], self.rest_weights()), turn);
+        let stage = Stage::new((None, None), self.skeleton, self.default_pose, (&[], self.rest_weights()), turn, 30.0);
         stage.and_then(|mut stage| stage.look_at(clip)).err()
     }
 

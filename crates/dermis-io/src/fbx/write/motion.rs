@@ -18,8 +18,12 @@ pub(super) const BETWEEN_KEYS: f64 = 1e-4;
 /// Where between two keys the motion is looked at.
 const LOOKED_AT: [f64; 3] = [0.25, 0.5, 0.75];
 
-/// Seconds before a jump at which a motion that jumps still has a key: a thousandth of a frame at 100 frames per second.
-const JUMP: f64 = 1e-5;
+/// Keys stand no closer to those of the clip than this, in frames: Blender takes keys that are a hundredth of a frame apart for one.
+const APART: f64 = 0.02;
+
+/// Seconds between keys that this is at least and at most, whatever the rate.
+const LEAST: f64 = 1e-5;
+const MOST: f64 = 1e-2;
 
 /// A bone is at its bind pose if its matrices are this close: what floats lose.
 const AT_BIND: f64 = 1e-6;
@@ -48,6 +52,8 @@ pub(super) struct Stage<'a> {
     /// How far each shape moves a vertex at most.
     largest: Vec<f64>,
     tolerance: f64,
+    /// Seconds that a key stands from those of the clip at least.
+    apart: f64,
 }
 
 /// The place of a bone as its nodes have it: lengths in the file's unit, angles in degrees.
@@ -81,11 +87,14 @@ pub(super) struct Take {
 /// A moment that may become a key.
 struct Moment {
     time: f64,
+    /// Whether the clip has a key there.
+    is_given: bool,
     bones: Vec<Trs>,
     frame: ClipFrame,
 }
 
 impl<'a> Stage<'a> {
+    /// - `rate`: frames per second
     /// - `default_pose`: what is shown without a clip; the bind pose without one, or where nodes cannot hold it
     pub(super) fn new(
         (mesh, weights): (Option<&Mesh>, Option<&Influences>),
@@ -93,6 +102,7 @@ impl<'a> Stage<'a> {
         default_pose: Option<&WorldPose>,
         (morphs, rest_weights): (&[MorphTarget], Vec<f64>),
         (turn, metres): (DMat3, f64),
+        rate: f64,
     ) -> Result<Self, WriteError> {
         let bones = skeleton.map_or(0, Skeleton::len);
         let mut made = Self {
@@ -106,6 +116,7 @@ impl<'a> Stage<'a> {
             reach: Vec::new(),
             largest: morphs.iter().map(|m| m.deltas.iter().map(|d| d.length()).fold(0.0, f64::max)).collect(),
             tolerance: BETWEEN_KEYS,
+            apart: (APART / rate).clamp(LEAST, MOST),
         };
         if let Some(skeleton) = skeleton {
             let shown = default_pose.and_then(|pose| made.locals(pose, "the default pose").ok());
@@ -206,7 +217,7 @@ impl<'a> Stage<'a> {
     /// [`WriteError`]: times that do not ascend, poses and weights that are not finite or too few, a bone without size above others.
     pub(super) fn take(&self, clip: &Clip) -> Result<Take, WriteError> {
         let moments: Result<Vec<Moment>, WriteError> =
-            times(clip)?.into_iter().map(|time| self.moment(clip, time)).collect();
+            times(clip)?.into_iter().map(|time| Ok(Moment { is_given: true, ..self.moment(clip, time)? })).collect();
         let mut open = moments?;
         let mut room = 16 * open.len() + 4096;
         open.reverse();
@@ -222,11 +233,15 @@ impl<'a> Stage<'a> {
                     take.off = take.off.max(off);
                     break;
                 }
-                if length <= 2.0 * JUMP {
-                    break; // a jump
+                let apart = if from.is_given || to.is_given { self.apart } else { LEAST };
+                if length <= 2.0 * apart {
+                    let just_before = self.key(&self.moment(clip, to.time - LEAST)?, &key, clip)?;
+                    let jumps = self.off(clip, &just_before, &next) > self.tolerance;
+                    take.off = if jumps { take.off } else { take.off.max(off) };
+                    break;
                 }
                 room -= 1;
-                let held = self.moment(clip, to.time - JUMP)?;
+                let held = self.moment(clip, to.time - apart)?;
                 let held_key = self.key(&held, &key, clip)?;
                 if self.off(clip, &key, &held_key) <= self.tolerance {
                     open.push(held);
@@ -252,7 +267,7 @@ impl<'a> Stage<'a> {
             return Err(WriteError::Count { what, things: "morph weights", found, expected });
         }
         let place = format!("clip \"{}\" at {time} s", clip.name);
-        Ok(Moment { time, bones: self.locals(&frame.pose, &place)?, frame })
+        Ok(Moment { time, is_given: false, bones: self.locals(&frame.pose, &place)?, frame })
     }
 
     /// The numbers of a moment as 32 bits hold them.

@@ -64,6 +64,11 @@ pub(super) fn unique(given: &[(&'static str, &str)], renamed: &mut Vec<Renamed>)
     names
 }
 
+/// The name of a set of texture coordinates.
+pub(super) fn uv_set(set: usize) -> String {
+    if set == 0 { "UVMap".into() } else { format!("UVMap_{}", set + 1) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
