@@ -311,24 +311,23 @@ mod tests {
     /// Of both versions, by the C library that reads them.
     #[test]
     fn both_versions_are_read() {
-        let numbers: Vec<f64> = (0..100).map(f64::from).collect();
-        let short = [1, -2, i32::MAX];
+        let numbers: Vec<f64> = (0..300).map(f64::from).collect();
         let records = || {
-            let objects = Node::of("Numbers", &numbers[..]).with(&short[..]).with("text").with(true);
-            [Node::new("Objects").holding(objects), Node::new("References")]
+            let geometry = Node::of("Geometry", 7i64).with("net\0\u{1}Geometry").with("Mesh");
+            let geometry = geometry.holding(Node::of("Vertices", &numbers[..]));
+            let geometry = geometry.holding(Node::of("PolygonVertexIndex", &[0, 1, !2][..]));
+            [Node::new("References"), Node::new("Objects").holding(geometry)]
         };
         for version in [Version::V7400, Version::V7500] {
             let mut bytes = Vec::new();
             write(&records(), version, &mut bytes).unwrap();
-            let options = ufbx::LoadOpts { retain_dom: true, ..ufbx::LoadOpts::default() };
-            let scene = ufbx::load_memory(&bytes, options).unwrap_or_else(|e| panic!("{version:?}: {}", e.description));
+            let scene = ufbx::load_memory(&bytes, ufbx::LoadOpts::default());
+            let scene = scene.unwrap_or_else(|e| panic!("{version:?}: {}", e.description));
             assert_eq!(scene.metadata.version, version.number());
-            let root = scene.dom_root.as_ref().unwrap();
-            let objects = ufbx::dom_find(root, "Objects").unwrap();
-            let node = ufbx::dom_find(objects, "Numbers").unwrap();
-            assert_eq!(ufbx::dom_as_real_list(node), &numbers[..]);
-            assert_eq!(node.values.len(), 4);
-            assert_eq!(&*node.values[2].value_str, "text");
+            let mesh = &scene.meshes[0];
+            assert_eq!((&*mesh.element.name, mesh.num_faces), ("net", 1));
+            let read: Vec<f64> = mesh.vertices.iter().flat_map(|v| [v.x, v.y, v.z]).collect();
+            assert_eq!(read, numbers);
         }
     }
 }
