@@ -57,9 +57,9 @@ struct ShapesArgs {
     #[arg(long, value_name = "FILE")]
     base_cache: Option<PathBuf>,
     #[command(flatten)]
-    write: WriteArgs,
-    #[command(flatten)]
     common: CommonArgs,
+    #[command(flatten)]
+    write: WriteArgs,
 }
 
 #[derive(clap::Args)]
@@ -73,9 +73,9 @@ struct DriversArgs {
     #[command(flatten)]
     targets: TargetArgs,
     #[command(flatten)]
-    write: WriteArgs,
-    #[command(flatten)]
     common: CommonArgs,
+    #[command(flatten)]
+    write: WriteArgs,
 }
 
 #[derive(clap::Args)]
@@ -102,9 +102,9 @@ struct BonesArgs {
     #[arg(long, value_name = "N", default_value_t = LinearExport::default().seed)]
     seed: u64,
     #[command(flatten)]
-    write: WriteArgs,
-    #[command(flatten)]
     common: CommonArgs,
+    #[command(flatten)]
+    write: WriteArgs,
 }
 
 #[derive(clap::Args)]
