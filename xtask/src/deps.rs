@@ -69,7 +69,7 @@ const TABLE: &[Rule] = &[
     rule("dermis-gpu", 2600, &["dermis-rig", "dermis-deform"]),
     rule(
         "dermis-workflow",
-        24100,
+        24250,
         &[
             "dermis-rig",
             "dermis-solve",

@@ -1,6 +1,8 @@
 //! From any format that is read to any that is written, with nothing dropped in silence.
 
 mod bvh;
+mod fbx;
+mod recorded;
 
 use crate::error::FileError;
 use crate::load::{
@@ -8,19 +10,17 @@ use crate::load::{
     rig_of, sample_times,
 };
 use crate::output::{Output, ending};
-use crate::skins::{WriteOptions, changes, frames_as_clip, write_scene, write_shapes};
-use dermis_io::fbx::{FbxScene, FbxWritten, clip_of_frames};
+use crate::skins::{WriteOptions, write_scene, write_shapes};
 use dermis_io::gltf::{GlbClip, GlbScene, Keyed, MorphNormals};
 use dermis_io::npz::StoredFloat;
 use dermis_io::obj::Normals;
 use dermis_io::{
-    AppearanceCounts, Clip, ClipFrame, Contents, Format, MorphTarget, Record, Space, UpAxis, WriteError,
-    appearance_counts, match_vertices,
+    AppearanceCounts, Clip, ClipFrame, Contents, Format, Record, Space, UpAxis, appearance_counts, match_vertices,
 };
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Skeleton, make_unique};
+use recorded::{Recorded, recorded};
 use serde_json::{Value, json};
-use std::borrow::Cow;
 use std::path::Path;
 
 /// What was written, and what was not.
@@ -78,9 +78,6 @@ impl Converted {
         }
     }
 }
-
-/// Morph targets that a sequence of shapes may become: their weights are as many numbers squared.
-const MOST_TARGETS: usize = 4096;
 
 const ENDINGS: &str = "use .glb, .fbx, .npz, .bvh, .pc2, .mdd, .obj, or a folder (a name without ending) for OBJ files";
 
@@ -232,7 +229,7 @@ pub fn write_converted_in(
         expect_finite(contents, &source.path)?;
     }
     if let Some(space) = space {
-        write_fbx(contents, source, options, &space, output, &mut done)?;
+        fbx::write(contents, source, options, &space, output, &mut done)?;
         done.left_out.extend(contents.unread.iter().map(|what| format!("{what}, which is not read")));
         return Ok(done);
     }
@@ -364,156 +361,6 @@ fn expect_character(contents: &Contents, source: &Source) -> Result<(), FileErro
     }
 }
 
-/// What the records become in a file of a scene.
-struct Recorded<'a> {
-    /// Those of the contents, or one for every shape.
-    morphs: Cow<'a, [MorphTarget]>,
-    /// The poses, and the weights that show the shapes in turn.
-    clip: Option<GlbClip>,
-}
-
-/// - `path`: of the file that is written, for messages
-fn recorded<'a>(contents: &'a Contents, path: &Path, done: &mut Converted) -> Result<Recorded<'a>, FileError> {
-    let weighed = contents.weights.is_some() && contents.skeleton.is_some();
-    let posed: Vec<&Record> = contents.records.iter().filter(|r| r.pose.is_some()).collect();
-    let shaped: Vec<&Record> = contents.records.iter().filter(|r| r.positions.is_some()).collect();
-    let name = stem(contents);
-    let mut clip = None;
-    if !posed.is_empty() && contents.skeleton.is_some() {
-        let poses = posed.iter().filter_map(|r| r.pose.clone()).collect();
-        clip = Some(GlbClip { name: name.into(), times: times(&posed, contents), poses, ..GlbClip::default() });
-    } else {
-        done.leave(posed.len(), "poses, because the file describes no skeleton");
-    }
-    let mut morphs = Cow::Borrowed(&contents.morphs[..]);
-    if let Some(mesh) = contents.mesh.as_ref().filter(|_| !weighed && !shaped.is_empty() && contents.morphs.is_empty())
-    {
-        let (mut targets, weights) = shape_targets(&mesh.positions, &shaped);
-        let mut names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
-        let renamed = make_unique(&mut names, "_").len();
-        targets.iter_mut().zip(names).for_each(|(target, name)| target.name = name);
-        done.leave(renamed, "names of shapes that occurred twice; they got numbers");
-        if targets.len() > MOST_TARGETS {
-            let what = format!("{} shapes are more than {MOST_TARGETS} morph targets", targets.len());
-            return Err(FileError::lacks(path, what, "write them as .pc2 or .mdd, or choose some: FILE#LABEL*"));
-        }
-        if shaped.len() > 1 {
-            let times = times(&shaped, contents);
-            let name = name.to_owned();
-            let morph_weights = if targets.is_empty() { vec![] } else { weights };
-            match clip.as_mut().filter(|_| posed.len() == shaped.len()) {
-                Some(clip) => clip.morph_weights = morph_weights,
-                None => clip = Some(GlbClip { name, times, morph_weights, ..GlbClip::default() }),
-            }
-        }
-        morphs = Cow::Owned(targets);
-    } else if weighed {
-        let what = format!(
-            "shapes: {} shows what its skin weights make of a pose (dermis fit learns the difference)",
-            if done.format == "FBX" { "an FBX file" } else { "a GLB" }
-        );
-        done.leave(shaped.len(), &what);
-    } else {
-        done.leave(shaped.len(), "shapes, because there is no mesh or it has morph targets of its own");
-    }
-    Ok(Recorded { morphs, clip })
-}
-
-fn write_fbx(
-    contents: &Contents,
-    source: &Source,
-    options: &ReadOptions,
-    space: &Space,
-    output: &Output,
-    done: &mut Converted,
-) -> Result<(), FileError> {
-    done.format = "FBX";
-    expect_character(contents, source)?;
-    let skeleton = contents.skeleton.as_ref();
-    let Recorded { morphs, clip } = recorded(contents, output.path(), done)?;
-    let weighed = contents.weights.is_some() && skeleton.is_some();
-    let mut scene = FbxScene {
-        name: stem(contents),
-        mesh: contents.mesh.as_ref(),
-        skeleton,
-        default_pose: contents.default_pose.as_ref(),
-        weights: contents.weights.as_ref().filter(|_| weighed),
-        morphs: &morphs,
-        morph_weights: if contents.morphs.is_empty() { &[] } else { &contents.morph_weights },
-        frames_per_second: contents.frames_per_second,
-        ..FbxScene::default()
-    };
-    // Clips whose keys are not the file's own.
-    let mut made: Vec<Option<Clip>> = Vec::new();
-    let mut refused = Vec::new();
-    // One clip that cannot be written is no reason to lose the others, unless it is the one that was asked for.
-    let mut or_refused = |name: &str, clip: Result<Clip, WriteError>| match clip {
-        Ok(clip) => Ok(Some(clip)),
-        Err(error) if source.part.is_some() => Err(FileError::write(output.path())(error)),
-        Err(error) => {
-            refused.push(format!("clip \"{name}\": {error}"));
-            Ok(None)
-        }
-    };
-    for clip in &contents.clips {
-        let times = sample_times(clip, source, options)?;
-        if options.fps.is_none() {
-            continue;
-        }
-        let frames: Vec<ClipFrame> = times.iter().map(|&time| (clip.sample)(time)).collect();
-        let (poses, weights): (Vec<_>, Vec<_>) = frames.into_iter().map(|f| (f.pose, f.morph_weights)).unzip();
-        let poses = if skeleton.is_some() { poses } else { vec![] };
-        let weights = if contents.morphs.is_empty() { vec![] } else { weights };
-        made.push(or_refused(&clip.name, clip_of_frames(&clip.name, skeleton, times, &poses, weights))?);
-    }
-    if let Some(clip) = clip.filter(|clip| !clip.poses.is_empty() || !clip.morph_weights.is_empty()) {
-        made.push(or_refused(&clip.name, frames_as_clip(&clip, skeleton))?);
-    }
-    let mut clips: Vec<&Clip> = Vec::new();
-    for clip in contents.clips.iter().filter(|_| options.fps.is_none()).chain(made.iter().flatten()) {
-        match scene.refusal(clip).filter(|_| source.part.is_none()) {
-            Some(error) => refused.push(format!("clip \"{}\": {error}", clip.name)),
-            None => clips.push(clip),
-        }
-    }
-    scene.clips = &clips;
-    let mut wrote = FbxWritten::default();
-    output.write_with(|out| {
-        wrote = dermis_io::fbx::write(&scene, space, out)?;
-        Ok(())
-    })?;
-    done.counts = Counts {
-        vertices: contents.mesh.as_ref().map_or(0, |m| m.positions.len()),
-        bones: skeleton.map_or(0, Skeleton::len),
-        clips: clips.len(),
-        frames: wrote.takes.iter().map(|(_, keys, _)| keys).sum(),
-        morph_targets: morphs.len(),
-    };
-    let counts = done.counts;
-    hold_objects(contents, done);
-    done.hold(counts.vertices, "vertices");
-    done.hold(counts.bones, "bones");
-    done.hold(scene.weights.map_or(0, |w| w.count()), "skinning weights");
-    done.hold(counts.morph_targets, "morph targets");
-    let look = appearance(contents).into_iter().filter(|(_, what)| *what == "materials");
-    look.for_each(|(count, what)| done.hold(count, what));
-    for (name, keys, off) in &wrote.takes {
-        let between = if *off > 0.0 { format!(", between them at most {off:.2e} m off") } else { String::new() };
-        done.holds.push(format!("clip \"{name}\" of {keys} keys{between}"));
-    }
-    let up = if space.up == UpAxis::Y { "Y" } else { "Z" };
-    done.holds.push(format!("in units of {} m, {up} up", space.metres_per_unit));
-    if contents.weights.is_some() && !weighed {
-        done.left_out.push("skinning weights, because there is no skeleton".into());
-    }
-    done.left_out.extend(refused);
-    let shown = GlbScene { skeleton, default_pose: scene.default_pose, ..GlbScene::default() };
-    done.left_out.extend(shown.lost_of_default_pose());
-    done.left_out.extend(changes(&wrote));
-    leave_maps(contents, done);
-    Ok(())
-}
-
 /// How far a clip may be off between its frames, in parts of the mesh's diagonal: 0.2 mm on a person.
 const BETWEEN_FRAMES: f64 = 1e-4;
 
@@ -534,23 +381,6 @@ fn keyed(contents: &Contents, clip: &Clip) -> Keyed {
         (high - low).length()
     }));
     GlbClip::of(clip, &scene, BETWEEN_FRAMES * size.unwrap_or(1.0))
-}
-
-/// A morph target for every shape that is not the rest, and the weights that show the shapes in turn.
-fn shape_targets(rest: &[DVec3], shaped: &[&Record]) -> (Vec<MorphTarget>, Vec<Vec<f64>>) {
-    let mut targets = Vec::new();
-    let mut shown = Vec::new();
-    for record in shaped {
-        let deltas: Vec<DVec3> = record.positions.iter().flatten().zip(rest).map(|(p, q)| *p - *q).collect();
-        let moves = deltas.iter().any(|d| *d != DVec3::ZERO);
-        shown.push(moves.then_some(targets.len()));
-        if moves {
-            targets.push(MorphTarget { name: record.label.clone(), deltas });
-        }
-    }
-    let most = targets.len().min(MOST_TARGETS + 1);
-    let weights = shown.iter().map(|on| (0..most).map(|at| f64::from(u8::from(*on == Some(at)))).collect()).collect();
-    (targets, weights)
 }
 
 fn write_npz(
