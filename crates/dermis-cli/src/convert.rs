@@ -1,6 +1,6 @@
 //! `dermis convert`
 
-use crate::options::{ReadArgs, compression, existing};
+use crate::options::{ReadArgs, WriteArgs, compression, existing};
 use crate::ui::{Stop, Ui};
 use dermis_workflow::load::{ReadOptions, Source};
 use dermis_workflow::recipe::{Compression, ConvertOutcome, ConvertRecipe, Input};
@@ -14,10 +14,10 @@ pub struct ConvertArgs {
     /// FILE#CLIP is one clip of a file, FILE#LABEL* some of its records
     #[arg(required = true, value_name = "IN")]
     inputs: Vec<Source>,
-    /// The clip of the first file, if it has several; FILE#CLIP does the same. A GLB takes all by default
+    /// The clip of the first file, if it has several; FILE#CLIP does the same. A GLB or FBX file takes all by default
     #[arg(long, value_name = "NAME")]
     clip: Option<String>,
-    /// Where it goes: .glb, .npz, .bvh, .pc2, .mdd, .obj for one shape, or a folder for OBJ files
+    /// Where it goes: .glb, .fbx, .npz, .bvh, .pc2, .mdd, .obj for one shape, or a folder for OBJ files
     #[arg(short, long, value_name = "OUT")]
     out: PathBuf,
     /// Leave the changes of normals out of the morph targets of a GLB: half the bytes, but shapes are shaded as the rest mesh
@@ -36,6 +36,8 @@ pub struct ConvertArgs {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    write: WriteArgs,
+    #[command(flatten)]
     read: ReadArgs,
 }
 
@@ -50,6 +52,7 @@ pub fn run(args: &ConvertArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         read: ReadOptions { partial: args.partial, ..args.read.options()? },
         normals: !args.no_normals,
         compress: args.compress,
+        write: args.write.options()?,
         out: args.out.clone(),
         existing: existing(args.force),
     };

@@ -1,7 +1,7 @@
 //! `dermis export`
 
 use crate::hints::spelled;
-use crate::options::{ReadArgs, add_defaults, compression, existing};
+use crate::options::{ReadArgs, WriteArgs, add_defaults, compression, existing};
 use crate::ui::{Stop, Ui, joined};
 use clap::Command;
 use dermis_workflow::fits::weights::WeightBits;
@@ -12,6 +12,7 @@ use dermis_workflow::recipe::{
 };
 use dermis_workflow::report::{LengthUnit, show_length, unit_of};
 use dermis_workflow::rig::Skeleton;
+use dermis_workflow::skins::WriteOptions;
 use dermis_workflow::verbs::export::compile::{Compiled, HeldOut, Step};
 use dermis_workflow::verbs::export::drivers::{
     Driven, DrivenReport, DriverSettings, Loss, Origin, PoseSpaceReport, PoseSpaceSettings,
@@ -32,11 +33,11 @@ pub struct ExportArgs {
 /// What leaves.
 #[derive(clap::Subcommand)]
 enum FormArgs {
-    /// A GLB with skin, clip, and the correction as morph targets, baked for a motion or driven by joints
+    /// A GLB or FBX file with skin, clip, and the correction as morph targets, baked for a motion or driven by joints
     Shapes(ShapesArgs),
-    /// A GLB with morph targets, and a table from which an engine computes their weights in any pose (docs/drivers.md)
+    /// A GLB or FBX file with morph targets, and a table from which an engine computes their weights in any pose (docs/drivers.md)
     Drivers(DriversArgs),
-    /// A GLB with linear blend skinning alone, whatever the method: weights are solved, and helper bones added (docs/compile.md)
+    /// A GLB or FBX file with linear blend skinning alone, whatever the method: weights are solved, and helper bones added (docs/compile.md)
     Bones(BonesArgs),
     /// A page that poses the model in any browser, offline: alone, or in a folder with the GLB that it shows (docs/browser.md)
     Viewer(ViewerArgs),
@@ -60,6 +61,8 @@ struct ShapesArgs {
     compress: CompressArgs,
     #[command(flatten)]
     common: CommonArgs,
+    #[command(flatten)]
+    write: WriteArgs,
 }
 
 #[derive(clap::Args)]
@@ -76,6 +79,8 @@ struct DriversArgs {
     compress: CompressArgs,
     #[command(flatten)]
     common: CommonArgs,
+    #[command(flatten)]
+    write: WriteArgs,
 }
 
 #[derive(clap::Args)]
@@ -105,6 +110,8 @@ struct BonesArgs {
     compress: CompressArgs,
     #[command(flatten)]
     common: CommonArgs,
+    #[command(flatten)]
+    write: WriteArgs,
 }
 
 #[derive(clap::Args)]
@@ -123,7 +130,7 @@ struct ViewerArgs {
 struct CommonArgs {
     /// The model (.dermis)
     model: PathBuf,
-    /// Where the GLB goes
+    /// Where it goes: .glb or .fbx
     #[arg(short, long, value_name = "OUT")]
     out: PathBuf,
     /// Influences per vertex, at most; what pruning costs is printed
@@ -252,10 +259,17 @@ impl ExportArgs {
                 (ExportForm::Viewer(ViewerExport { motion, shapes, kernels, influences, normals }), None)
             }
         };
+        let write = match &self.form {
+            FormArgs::Shapes(ShapesArgs { write, .. })
+            | FormArgs::Drivers(DriversArgs { write, .. })
+            | FormArgs::Bones(BonesArgs { write, .. }) => write.options()?,
+            FormArgs::Viewer(_) => WriteOptions::default(),
+        };
         Ok(ExportRecipe {
             model: common.model.clone().into(),
             form,
             read: common.read.options()?,
+            write,
             out: common.out.clone(),
             table,
             compress: self.compress(),
@@ -333,6 +347,7 @@ pub fn show(outcome: &ExportOutcome, ui: &Ui, json: bool) -> ExitCode {
     if let Some(table) = &outcome.table {
         ui.print(&format!("written: {}", table.display()));
     }
+    outcome.changes().iter().for_each(|what| ui.print(&format!("left out: {what}")));
     lines.iter().for_each(|line| ui.print(line));
     ExitCode::SUCCESS
 }

@@ -1,4 +1,4 @@
-//! How files are read, and ranges of numbers: options that several verbs share.
+//! How files are read and written, and ranges of numbers: options that several verbs share.
 
 use crate::ui::Stop;
 use clap::{Args, Command, ValueEnum};
@@ -6,6 +6,7 @@ use dermis_workflow::io::UpAxis;
 use dermis_workflow::load::ReadOptions;
 use dermis_workflow::recipe::{Compression, Existing, Provenance};
 use dermis_workflow::rig::number::shortest;
+use dermis_workflow::skins::WriteOptions;
 use std::path::{Path, PathBuf};
 
 /// How files are read where they do not say it themselves
@@ -37,10 +38,47 @@ pub struct SpaceArgs {
     unit: Option<f64>,
 }
 
+/// Axes and unit of an FBX file that is written
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Writing")]
+pub struct WriteArgs {
+    /// Axis that points up in an FBX file that is written; Y by default, as Maya and Unreal expect
+    #[arg(long, value_enum)]
+    to_up: Option<Up>,
+    /// Metres per unit of an FBX file that is written; 0.01 by default, as Maya and Unreal expect
+    #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
+    to_unit: Option<f64>,
+}
+
+impl WriteArgs {
+    /// As the library takes them.
+    ///
+    /// # Errors
+    /// [`Stop::Usage`] for a unit out of range.
+    pub fn options(&self) -> Result<WriteOptions, Stop> {
+        match self.to_unit.filter(|unit| !(1e-12..=1e9).contains(unit)) {
+            Some(unit) => Err(Stop::Usage(format!(
+                "--to-unit {}: it must lie between a picometre and a gigametre",
+                shortest(unit)
+            ))),
+            None => Ok(WriteOptions { up: self.to_up.map(Up::axis), unit: self.to_unit }),
+        }
+    }
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 enum Up {
     Y,
     Z,
+}
+
+impl Up {
+    fn axis(self) -> UpAxis {
+        match self {
+            Self::Y => UpAxis::Y,
+            Self::Z => UpAxis::Z,
+        }
+    }
 }
 
 impl ReadArgs {
@@ -81,11 +119,7 @@ impl SpaceArgs {
                 shortest(unit)
             )));
         }
-        let up = self.up.map(|up| match up {
-            Up::Y => UpAxis::Y,
-            Up::Z => UpAxis::Z,
-        });
-        Ok(ReadOptions { up, unit: self.unit, ..ReadOptions::default() })
+        Ok(ReadOptions { up: self.up.map(Up::axis), unit: self.unit, ..ReadOptions::default() })
     }
 }
 

@@ -1,6 +1,8 @@
 //! From any format that is read to any that is written, with nothing dropped in silence.
 
 mod bvh;
+mod fbx;
+mod recorded;
 
 use crate::error::FileError;
 use crate::load::{
@@ -8,16 +10,16 @@ use crate::load::{
     rig_of, sample_times,
 };
 use crate::output::{Output, ending};
-use crate::skins::{write_scene, write_shapes};
+use crate::skins::{WriteOptions, write_scene, write_shapes};
 use dermis_io::gltf::{GlbClip, GlbScene, Keyed, MorphNormals};
 use dermis_io::npz::StoredFloat;
 use dermis_io::obj::Normals;
 use dermis_io::{
-    AppearanceCounts, Clip, ClipFrame, Contents, Format, MorphTarget, Record, Space, UpAxis, appearance_counts,
-    match_vertices,
+    AppearanceCounts, Clip, ClipFrame, Contents, Format, Record, Space, UpAxis, appearance_counts, match_vertices,
 };
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Skeleton, make_unique};
+use recorded::{Recorded, recorded};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -77,10 +79,7 @@ impl Converted {
     }
 }
 
-/// Morph targets that a sequence of shapes may become: their weights are as many numbers squared.
-const MOST_TARGETS: usize = 4096;
-
-const ENDINGS: &str = "use .glb, .npz, .bvh, .pc2, .mdd, .obj, or a folder (a name without ending) for OBJ files";
+const ENDINGS: &str = "use .glb, .fbx, .npz, .bvh, .pc2, .mdd, .obj, or a folder (a name without ending) for OBJ files";
 
 /// Whether `path` becomes a folder of OBJ files, by the ending of its name.
 ///
@@ -89,7 +88,7 @@ const ENDINGS: &str = "use .glb, .npz, .bvh, .pc2, .mdd, .obj, or a folder (a na
 pub fn is_folder(path: &Path) -> Result<bool, FileError> {
     match ending(path).as_str() {
         "" => Ok(true),
-        "glb" | "npz" | "bvh" | "pc2" | "mdd" | "obj" => Ok(false),
+        "glb" | "fbx" | "npz" | "bvh" | "pc2" | "mdd" | "obj" => Ok(false),
         "dermis" => {
             let hint = "a model is learnt from a rig and examples: `dermis fit`";
             Err(FileError::lacks(path, "nothing is converted to a model", hint))
@@ -192,6 +191,8 @@ fn joined(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec<Fil
 ///   records become a clip. `morph_normals` says whether morph targets hold normals. Shapes without a skeleton
 ///   become a morph target per frame and a clip that shows them in turn, exact at every frame and linear between: the
 ///   only way glTF has, and as large as the frames are.
+/// - `.fbx`: the same, without cameras, lights and further nodes; polygons stay. In the axes and the unit that programs expect
+///   ([`write_converted_in`] chooses others).
 /// - `.npz`: mesh, skeleton, weights, influence maps, records; else the frames of one clip, as poses, and as shapes if
 ///   morph targets take part in them.
 /// - `.bvh`: skeleton, and the poses of the records, else one clip.
@@ -207,9 +208,30 @@ pub fn write_converted(
     morph_normals: MorphNormals,
     output: &Output,
 ) -> Result<Converted, FileError> {
+    write_converted_in(contents, source, options, morph_normals, &WriteOptions::default(), output)
+}
+
+/// [`write_converted`] in the axes and the unit that `write` chooses for an FBX file.
+///
+/// # Errors
+/// As [`write_converted`], and those of [`WriteOptions::space`].
+pub fn write_converted_in(
+    contents: &Contents,
+    source: &Source,
+    options: &ReadOptions,
+    morph_normals: MorphNormals,
+    write: &WriteOptions,
+    output: &Output,
+) -> Result<Converted, FileError> {
     let mut done = Converted::default();
+    let space = write.space(output.path())?;
     if contents.skeleton.is_none() && contents.mesh.is_none() {
         expect_finite(contents, &source.path)?;
+    }
+    if let Some(space) = space {
+        fbx::write(contents, source, options, &space, output, &mut done)?;
+        done.left_out.extend(contents.unread.iter().map(|what| format!("{what}, which is not read")));
+        return Ok(done);
     }
     match ending(output.path()).as_str() {
         "glb" => write_glb(contents, source, options, morph_normals, output, &mut done)?,
@@ -237,17 +259,8 @@ fn write_glb(
     done: &mut Converted,
 ) -> Result<(), FileError> {
     done.format = "GLB";
-    let path = output.path();
     let weighed = contents.weights.is_some() && contents.skeleton.is_some();
-    let posed: Vec<&Record> = contents.records.iter().filter(|r| r.pose.is_some()).collect();
-    let shaped: Vec<&Record> = contents.records.iter().filter(|r| r.positions.is_some()).collect();
-    if contents.mesh.is_none() && contents.skeleton.is_none() {
-        return Err(FileError::lacks(
-            &source.path,
-            "there is neither a mesh nor a skeleton",
-            "name the file with the mesh first",
-        ));
-    }
+    expect_character(contents, source)?;
     let (mut clips, mut off) = (Vec::new(), Vec::new());
     for clip in &contents.clips {
         let times = sample_times(clip, source, options)?;
@@ -264,43 +277,9 @@ fn write_glb(
         let morph_weights = if contents.morphs.is_empty() { vec![] } else { morph_weights };
         clips.push(GlbClip { name: clip.name.clone(), times, poses, morph_weights, curves: vec![] });
     }
-    let name = contents.name.rsplit_once('.').map_or(contents.name.as_str(), |(stem, _)| stem);
-    if !posed.is_empty() && contents.skeleton.is_some() {
-        let poses = posed.iter().filter_map(|r| r.pose.clone()).collect();
-        clips.push(GlbClip { name: name.into(), times: times(&posed, contents), poses, ..GlbClip::default() });
-    } else {
-        done.leave(posed.len(), "poses, because the file describes no skeleton");
-    }
-    let mut morphs = std::borrow::Cow::Borrowed(&contents.morphs);
-    if let Some(mesh) = contents.mesh.as_ref().filter(|_| !weighed && !shaped.is_empty() && contents.morphs.is_empty())
-    {
-        let (mut targets, weights) = shape_targets(&mesh.positions, &shaped);
-        let mut names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
-        let renamed = make_unique(&mut names, "_").len();
-        targets.iter_mut().zip(names).for_each(|(target, name)| target.name = name);
-        done.leave(renamed, "names of shapes that occurred twice; they got numbers");
-        if targets.len() > MOST_TARGETS {
-            let what = format!("{} shapes are more than {MOST_TARGETS} morph targets", targets.len());
-            return Err(FileError::lacks(path, what, "write them as .pc2 or .mdd, or choose some: FILE#LABEL*"));
-        }
-        if shaped.len() > 1 {
-            let times = times(&shaped, contents);
-            let name = name.to_owned();
-            let morph_weights = if targets.is_empty() { vec![] } else { weights };
-            match clips.last_mut().filter(|_| posed.len() == shaped.len()) {
-                Some(clip) => clip.morph_weights = morph_weights,
-                None => clips.push(GlbClip { name, times, morph_weights, ..GlbClip::default() }),
-            }
-        }
-        morphs = std::borrow::Cow::Owned(targets);
-    } else if weighed {
-        done.leave(
-            shaped.len(),
-            "shapes: a GLB shows what its skin weights make of a pose (dermis fit learns the difference)",
-        );
-    } else {
-        done.leave(shaped.len(), "shapes, because there is no mesh or it has morph targets of its own");
-    }
+    let name = stem(contents);
+    let Recorded { morphs, clip } = recorded(contents, output.path(), done)?;
+    clips.extend(clip);
     let bare = GlbScene {
         skeleton: contents.skeleton.as_ref(),
         default_pose: contents.default_pose.as_ref(),
@@ -367,6 +346,21 @@ fn write_glb(
     Ok(())
 }
 
+/// The name of the file without its ending.
+fn stem(contents: &Contents) -> &str {
+    contents.name.rsplit_once('.').map_or(contents.name.as_str(), |(stem, _)| stem)
+}
+
+fn expect_character(contents: &Contents, source: &Source) -> Result<(), FileError> {
+    match contents.mesh.is_none() && contents.skeleton.is_none() {
+        true => {
+            let remedy = "name the file with the mesh first";
+            Err(FileError::lacks(&source.path, "there is neither a mesh nor a skeleton", remedy))
+        }
+        false => Ok(()),
+    }
+}
+
 /// How far a clip may be off between its frames, in parts of the mesh's diagonal: 0.2 mm on a person.
 const BETWEEN_FRAMES: f64 = 1e-4;
 
@@ -387,23 +381,6 @@ fn keyed(contents: &Contents, clip: &Clip) -> Keyed {
         (high - low).length()
     }));
     GlbClip::of(clip, &scene, BETWEEN_FRAMES * size.unwrap_or(1.0))
-}
-
-/// A morph target for every shape that is not the rest, and the weights that show the shapes in turn.
-fn shape_targets(rest: &[DVec3], shaped: &[&Record]) -> (Vec<MorphTarget>, Vec<Vec<f64>>) {
-    let mut targets = Vec::new();
-    let mut shown = Vec::new();
-    for record in shaped {
-        let deltas: Vec<DVec3> = record.positions.iter().flatten().zip(rest).map(|(p, q)| *p - *q).collect();
-        let moves = deltas.iter().any(|d| *d != DVec3::ZERO);
-        shown.push(moves.then_some(targets.len()));
-        if moves {
-            targets.push(MorphTarget { name: record.label.clone(), deltas });
-        }
-    }
-    let most = targets.len().min(MOST_TARGETS + 1);
-    let weights = shown.iter().map(|on| (0..most).map(|at| f64::from(u8::from(*on == Some(at)))).collect()).collect();
-    (targets, weights)
 }
 
 fn write_npz(

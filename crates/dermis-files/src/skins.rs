@@ -1,13 +1,15 @@
-//! Skins as files: point caches, bundles, OBJ files, and scenes as GLB.
+//! Skins as files: point caches, bundles, OBJ files, and scenes as GLB or FBX.
 
 use crate::error::FileError;
 use crate::output::{Output, ending};
+use dermis_io::fbx::{FbxScene, FbxWritten, clip_of_frames, common_space};
 use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_io::npz::StoredFloat;
 use dermis_io::obj::Normals;
-use dermis_io::{Contents, Fill, Format, ModelFile, Record, Space, point_cache, to_bytes};
+use dermis_io::{Clip, Contents, Fill, Format, ModelFile, Record, Space, UpAxis, WriteError, point_cache, to_bytes};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Mesh, Motion};
+use dermis_rig::{Mesh, Motion, Skeleton};
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Whether skins written to `path` become a folder of OBJ files, by the ending of its name.
@@ -170,4 +172,122 @@ pub fn clip(motion: &Motion, morph_weights: Vec<Vec<f64>>) -> GlbClip {
 pub fn write_scene(scene: &GlbScene<'_>, output: &Output) -> Result<usize, FileError> {
     let bytes = to_bytes(|out| dermis_io::gltf::write_glb(scene, out)).map_err(FileError::write(output.path()))?;
     output.write_glb(&bytes)
+}
+
+/// Axes and unit of an FBX file that is written; what is not said is as programs expect it: centimetres, Y up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct WriteOptions {
+    /// Axis that points up.
+    pub up: Option<UpAxis>,
+    /// Metres per unit.
+    pub unit: Option<f64>,
+}
+
+impl WriteOptions {
+    /// The space of a file written to `path`; `None` for a format that has one of its own.
+    ///
+    /// # Errors
+    /// [`FileError::Lacks`] for options of a file that is no FBX, and for a unit beyond a picometre or a gigametre.
+    pub fn space(&self, path: &Path) -> Result<Option<Space>, FileError> {
+        let own = common_space();
+        let (up, metres_per_unit) = (self.up.unwrap_or(own.up), self.unit.unwrap_or(own.metres_per_unit));
+        let space = Space { up, metres_per_unit, ..own };
+        if !is_fbx(path) {
+            return match *self == Self::default() {
+                true => Ok(None),
+                false => {
+                    let what = "axes and unit are chosen for an FBX file alone";
+                    Err(FileError::lacks(path, what, "leave `to_up` and `to_unit` out"))
+                }
+            };
+        }
+        match space.is_usable() {
+            true => Ok(Some(space)),
+            false => {
+                let what = format!("a unit of {metres_per_unit} metres cannot be written");
+                Err(FileError::lacks(path, what, "`to_unit` lies between a picometre and a gigametre"))
+            }
+        }
+    }
+}
+
+/// Whether a path asks for an FBX file.
+pub fn is_fbx(path: &Path) -> bool {
+    ending(path) == "fbx"
+}
+
+/// Whether a path asks for a file that holds a scene: a GLB or an FBX file.
+pub fn is_scene(path: &Path) -> bool {
+    matches!(ending(path).as_str(), "glb" | "fbx")
+}
+
+/// A scene as bytes, and what its format changed or left out, in words.
+///
+/// # Errors
+/// [`FileError`], which names `path`; its ending is the format.
+pub fn scene_bytes(
+    scene: &GlbScene<'_>,
+    write: &WriteOptions,
+    path: &Path,
+) -> Result<(Vec<u8>, Vec<String>), FileError> {
+    let failed = FileError::write(path);
+    let Some(space) = write.space(path)? else {
+        let bytes = to_bytes(|out| dermis_io::gltf::write_glb(scene, out)).map_err(&failed)?;
+        return Ok((bytes, Vec::new()));
+    };
+    let clip = |clip: &GlbClip| frames_as_clip(clip, scene.skeleton);
+    let clips = scene.clips.iter().map(clip).collect::<Result<Vec<Clip>, _>>().map_err(&failed)?;
+    let scene = FbxScene {
+        name: scene.name,
+        mesh: scene.mesh,
+        skeleton: scene.skeleton,
+        default_pose: scene.default_pose,
+        weights: scene.weights,
+        morphs: scene.morphs,
+        morph_weights: scene.morph_weights,
+        clips: &clips.iter().collect::<Vec<_>>(),
+        frames_per_second: None,
+    };
+    let mut done = FbxWritten::default();
+    let bytes = to_bytes(|out| {
+        done = dermis_io::fbx::write(&scene, &space, out)?;
+        Ok(())
+    });
+    Ok((bytes.map_err(&failed)?, changes(&done)))
+}
+
+/// The frames of a clip, and what readers of a GLB make between them.
+pub(crate) fn frames_as_clip(clip: &GlbClip, skeleton: Option<&Skeleton>) -> Result<Clip, WriteError> {
+    clip_of_frames(&clip.name, skeleton, clip.times.clone(), &clip.poses, clip.morph_weights.clone())
+}
+
+/// Writes a scene as the ending of the output says; result: its bytes, and what the format changed or left out, in words.
+///
+/// # Errors
+/// [`FileError`].
+pub fn write_scene_as(
+    scene: &GlbScene<'_>,
+    write: &WriteOptions,
+    output: &Output,
+) -> Result<(usize, Vec<String>), FileError> {
+    let (bytes, changes) = scene_bytes(scene, write, output.path())?;
+    output.write(&bytes)?;
+    Ok((bytes.len(), changes))
+}
+
+/// What an FBX file changed or left out, in words.
+pub(crate) fn changes(done: &FbxWritten) -> Vec<String> {
+    /// Names that a line lists at most.
+    const LISTED: usize = 3;
+    let mut lines = done.left_out.clone();
+    for renamed in done.renamed.chunk_by(|a, b| a.kind == b.kind) {
+        let (count, kind) = (renamed.len(), renamed[0].kind);
+        let plural = if count == 1 { "" } else { "s" };
+        let shown = renamed.iter().take(LISTED).map(|one| format!("\"{:.60}\" is \"{:.60}\"", one.from, one.to));
+        let more = if count > LISTED { ", …" } else { "" };
+        let list: Vec<String> = shown.collect();
+        lines.push(format!("{count} name{plural} of {kind}s as they were: {}{more}", list.join(", ")));
+    }
+    lines
 }

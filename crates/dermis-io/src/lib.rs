@@ -29,6 +29,8 @@ pub mod camera_tracks;
 pub mod contents;
 pub mod curve;
 pub mod deformer_protocol;
+#[cfg(feature = "formats")]
+mod drawn_corners;
 pub mod driver_table;
 #[cfg(feature = "formats")]
 pub mod fbx;

@@ -146,7 +146,8 @@ fn compiled(
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| reserve_file(&folder.path().join(name), Existing::Keep).unwrap();
     let (glb, json) = (place("a.glb"), place("a.json"));
-    let compiled = compile(model, sets, held_out, settings, (&glb, driven.then_some(&json)), &silent)?;
+    let compiled =
+        compile(model, sets, held_out, settings, (&glb, driven.then_some(&json), &Default::default()), &silent)?;
     let table = driven.then(|| std::fs::read_to_string(json.path()).unwrap());
     Ok(Out { compiled, glb: std::fs::read(glb.path()).unwrap(), table })
 }
@@ -368,7 +369,9 @@ fn what_cannot_be_compiled_is_refused_and_what_is_left_out_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let (glb, json) = (folder.path().join("a.glb"), folder.path().join("a.json"));
     let (glb, table) = (reserve_file(&glb, Existing::Keep).unwrap(), reserve_file(&json, Existing::Keep).unwrap());
-    let made = compile(&model, &sets, &sets, LinearSettings::default(), (&glb, Some(&table)), &silent).unwrap();
+    let made =
+        compile(&model, &sets, &sets, LinearSettings::default(), (&glb, Some(&table), &Default::default()), &silent)
+            .unwrap();
     assert!(made.warnings[0].contains("no helpers to drive") && !json.exists(), "{:?}", made.warnings);
     assert_eq!(made.held_out[0].steps.len(), 3);
     let settings = LinearSettings { helpers: 2, ..LinearSettings::default() };

@@ -139,9 +139,15 @@ fn a_reader_of_the_documented_table_shows_what_the_export_reports() {
     for (name, shapes) in [("four", Some(4)), ("twelve", Some(12)), ("all", None)] {
         let (glb, json) = (place(&format!("{name}.glb")), place(&format!("{name}.json")));
         let settings = DriverSettings { shapes, influences: None };
-        let driven =
-            export_driven(&model, Some(&motion), settings, MorphNormals::Written, (&glb, Some(&json)), &silent)
-                .unwrap();
+        let driven = export_driven(
+            &model,
+            Some(&motion),
+            settings,
+            MorphNormals::Written,
+            (&glb, Some(&json), &Default::default()),
+            &silent,
+        )
+        .unwrap();
         let text = std::fs::read_to_string(json.path()).unwrap();
         let reader = Reader::new(&text);
         // Far beyond training, where limits and clamps act, against the program's own evaluation.
@@ -217,7 +223,7 @@ fn what_cannot_be_driven_is_refused_by_name() {
             None,
             settings,
             MorphNormals::Written,
-            (&place("a.glb"), Some(&place("a.json"))),
+            (&place("a.glb"), Some(&place("a.json")), &Default::default()),
             &silent,
         );
         made.expect_err("it was taken").to_string()

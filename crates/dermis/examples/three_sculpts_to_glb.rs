@@ -28,7 +28,8 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::temp_dir().join(format!("dermis-sculpts-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let (glb, table) = (folder.join("body.glb"), folder.join("body.json"));
-    let outputs = (&reserve_file(&glb, Existing::Replace)?, Some(&reserve_file(&table, Existing::Replace)?));
+    let glb_and_table = (reserve_file(&glb, Existing::Replace)?, reserve_file(&table, Existing::Replace)?);
+    let outputs = (&glb_and_table.0, Some(&glb_and_table.1), &Default::default());
     let settings = drivers::PoseSpaceSettings { shapes: Some(16), kernels: None, influences: Some(4) };
     let made = export_pose_space(fitted.model().as_file(), None, settings, MorphNormals::Written, outputs, &silent)?;
     println!("{} bytes of GLB; the table is {} bytes", made.bytes, std::fs::metadata(&table)?.len());

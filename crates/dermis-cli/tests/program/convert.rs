@@ -18,6 +18,10 @@ fn glb(desk: &Desk, name: &str) -> Contents {
     gltf::read(&desk.bytes(name), name, &|_, _| Err(std::io::ErrorKind::NotFound.into())).unwrap()
 }
 
+fn read_fbx(desk: &Desk, name: &str) -> Contents {
+    fbx::read(&desk.bytes(name), name, &|_, _| Err(std::io::ErrorKind::NotFound.into())).unwrap()
+}
+
 fn same_points(a: &[DVec3], b: &[DVec3], what: &str) {
     assert_eq!(a.len(), b.len(), "{what}");
     for (p, q) in a.iter().zip(b) {
@@ -285,6 +289,62 @@ fn shapes_are_paired_with_the_clip_of_the_rig_they_follow() {
     };
     desk.put("late.abc", late.bytes());
     desk.bad("convert rig.fbx#bend late.abc -o x.npz", &["2 skins", "5 poses", "not all inside"]);
+}
+
+/// A rig and its poses as FBX, in any axes and unit, and a model with its correction as keyed shapes.
+#[test]
+fn fbx_is_written_as_glb_is() {
+    let desk = Desk::new();
+    let tube = Tube::new(9, 7, 0.4, Flesh::Bulge);
+    desk.put("a.npz", tube.bundle());
+    desk.put("motion.npz", tube.motion());
+    desk.good("convert a.npz motion.npz -o a.glb");
+    for options in ["", " --to-unit 1 --to-up z"] {
+        let told = desk.json(&format!("convert a.npz motion.npz -o a.fbx --force --json{options}"));
+        assert_eq!((told["format"].as_str(), number(&told, "clips")), (Some("FBX"), 1.0));
+        let (came, went) = (glb(&desk, "a.glb"), read_fbx(&desk, "a.fbx"));
+        same_points(&came.mesh.as_ref().unwrap().positions, &went.mesh.as_ref().unwrap().positions, options);
+        assert_eq!(came.skeleton.as_ref().unwrap().names(), went.skeleton.as_ref().unwrap().names());
+        let poses = |contents: &Contents| -> Vec<DAffine3> {
+            let clip = &contents.clips[0];
+            clip.key_times
+                .iter()
+                .flat_map(|time| (clip.sample)(*time).pose.bones.iter().copied().collect::<Vec<_>>())
+                .collect()
+        };
+        for (a, b) in poses(&came).iter().zip(poses(&went)) {
+            assert!(a.abs_diff_eq(b, 1e-5), "{a} and {b}");
+        }
+    }
+    desk.bad("convert a.npz -o b.glb --to-unit 1", &["b.glb", "FBX", "--to-unit"]);
+    desk.bad("convert a.npz -o b.fbx --to-unit 0", &["--to-unit"]);
+    desk.bad("convert a.npz -o b.fbx --no-normals", &["b.fbx", "normals"]);
+
+    desk.good("fit a.npz --examples a.npz -s 0.01 --folds 0 -o m.dermis");
+    let told = desk.json("export shapes m.dermis --motion motion.npz --shapes 3 -o m.fbx --json");
+    let written = read_fbx(&desk, "m.fbx");
+    assert_eq!((written.morphs.len() as f64, written.clips.len()), (number(&told, "shapes"), 1));
+    // The file shows what the model does, as far as its shapes do.
+    desk.good("pose m.dermis --motion motion.npz -o model.npz");
+    let (clip, model) = (&written.clips[0], bundle(&desk, "model.npz"));
+    let (mesh, skeleton) = (written.mesh.as_ref().unwrap(), written.skeleton.as_ref().unwrap());
+    let weights = written.weights.as_ref().unwrap();
+    let worst = told["against_model"]["max"].as_f64().unwrap();
+    for (at, record) in model.records.iter().enumerate() {
+        let frame = (clip.sample)(record.time.unwrap_or(at as f64 / 24.0));
+        for (vertex, model) in record.positions.iter().flatten().enumerate() {
+            let shapes = written.morphs.iter().zip(&frame.morph_weights).map(|(m, w)| m.deltas[vertex] * *w);
+            let rest = mesh.positions[vertex] + shapes.sum::<DVec3>();
+            let shown: DVec3 = (weights.of(vertex).iter())
+                .map(|(b, w)| (frame.pose.bones[*b] * skeleton.inverse_bind()[*b]).transform_point3(rest) * *w)
+                .sum();
+            assert!(shown.distance(*model) < worst + 1e-5, "frame {at}, vertex {vertex}");
+        }
+    }
+    desk.good("export drivers m.dermis --table t.json -o d.fbx");
+    desk.good("export bones m.dermis --motion motion.npz --helpers 1 -o h.fbx --to-up z");
+    assert_eq!(read_fbx(&desk, "h.fbx").space.up, dermis_workflow::io::UpAxis::Z);
+    assert!(!read_fbx(&desk, "d.fbx").morphs.is_empty());
 }
 
 #[test]

@@ -23,6 +23,7 @@ pub(super) fn read(scene: &SceneRoot, name: &str, resolve: &Resolve<'_>, flaws: 
     let mut files = Files {
         stem,
         resolve,
+        is_ours: scene.metadata.creator.starts_with("Dermis "),
         left: MOST_BESIDE,
         images: Vec::new(),
         by_hash: HashMap::new(),
@@ -45,6 +46,8 @@ pub(super) fn read(scene: &SceneRoot, name: &str, resolve: &Resolve<'_>, flaws: 
 struct Files<'a> {
     stem: &'a str,
     resolve: &'a Resolve<'a>,
+    /// Whether this crate wrote the file, whose Phong materials say how rough, metallic and opaque they are.
+    is_ours: bool,
     /// Bytes that may still be read beside the file.
     left: u64,
     images: Vec<Image>,
@@ -85,8 +88,13 @@ impl Files<'_> {
             same
         });
         // None at all is what exporters write that mean the opposite.
-        let alpha = unit(&pbr.opacity).filter(|alpha| *alpha > 0.0).unwrap_or(1.0);
-        let metallic = if legacy { 0.0 } else { unit(&pbr.metalness).unwrap_or(0.0) };
+        let opacity = match self.is_ours {
+            true => unit(&fbx.transparency_factor).map(|clear| 1.0 - clear),
+            false => unit(&pbr.opacity),
+        };
+        let alpha = opacity.filter(|alpha| *alpha > 0.0).unwrap_or(1.0);
+        let metalness = if self.is_ours { &fbx.reflection_factor } else { &pbr.metalness };
+        let metallic = if legacy && !self.is_ours { 0.0 } else { unit(metalness).unwrap_or(0.0) };
         let roughness = unit(&pbr.roughness).unwrap_or(0.8);
         let mut surface = json!({
             "baseColorFactor": [r, g, b, alpha], "metallicFactor": metallic, "roughnessFactor": roughness,

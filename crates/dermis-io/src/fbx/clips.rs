@@ -62,6 +62,8 @@ fn name_unread(scene: &SceneRoot, bones: &[(usize, DAffine3)], channels: &[usize
             Some(node) if read.contains(&node) || is_skinned(node) => {}
             Some(node) => _ = nodes.insert(node),
             None if element.type_ == ElementType::BlendChannel && channels.contains(&at) => {}
+            // One that goes with a channel of another mesh.
+            None if element.type_ == ElementType::BlendChannel && names.contains(&*element.name) => {}
             // Some programs key the mesh's property of a channel's name as well.
             None if element.type_ == ElementType::Mesh && names.contains(&*prop.prop_name) => {}
             None => _ = others.insert((&*prop.prop_name, element.element_id)),

@@ -2,6 +2,7 @@
 
 use super::bones::{Bones, is_weighted};
 use super::drawn::{self, Corners, MOST_UVS};
+use super::shapes::Alike;
 use super::{affine, damaged, shapes};
 use crate::contents::{Contents, Flaw, MorphTarget, ReadError};
 use crate::flaws::{Flaws, short};
@@ -227,14 +228,18 @@ impl Joined {
         let mut channels: Vec<usize> = Vec::new();
         let mut known: HashMap<usize, usize> = HashMap::new();
         let per_target = 24 * mesh.positions.len();
+        let mut alike = Alike::new(scene);
         for part in &self.parts {
+            alike.next_mesh();
             for channel in scene.meshes[part.mesh].blend_deformers.iter().flat_map(|deformer| deformer.channels.iter())
             {
                 let Some(offsets) = shapes::offsets(channel, scene.metadata.exporter, flaws) else { continue };
                 let id = channel.element.typed_id as usize;
                 let target = *known.entry(id).or_insert_with(|| {
-                    channels.push(id);
-                    channels.len() - 1
+                    alike.target(channel, channels.len()).unwrap_or_else(|| {
+                        channels.push(id);
+                        channels.len() - 1
+                    })
                 });
                 if target == contents.morphs.len() {
                     if per_target.saturating_mul(target + 1) > allowance {

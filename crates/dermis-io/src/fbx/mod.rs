@@ -1,4 +1,4 @@
-//! FBX, text and binary: rigs, takes and blend shapes in.
+//! FBX, text and binary: rigs, takes and blend shapes in; skinned characters out, binary.
 //!
 //! [`read`] leaves the parsing of the file and the evaluation of its nodes (pivots, pre- and post-rotations, geometric
 //! transforms, inheritance of scale) to the library ufbx, and takes from it what it computes: world matrices, clusters,
@@ -10,6 +10,8 @@
 //! Materials and their file textures become those of glTF, with the textures that it has a place for.
 //! Not read, and named: computed textures, geometry caches, shapes in between, constraints, cameras, lights, subdivision, skins that
 //! do not blend linearly, what takes move beyond bones and shapes.
+//!
+//! [`write()`] writes what [`read`] reads, by code of its own.
 
 mod appearance;
 mod bones;
@@ -17,6 +19,9 @@ mod clips;
 mod drawn;
 mod mesh;
 mod shapes;
+mod write;
+
+pub use write::{FbxScene, FbxWritten, Renamed, clip_of_frames, common_space, write};
 
 use crate::contents::{Contents, Flaw, Format, ReadError, Resolve, Space, UpAxis};
 use crate::flaws::{Flaws, make_names_unique, make_unique};

@@ -3,7 +3,65 @@
 use crate::contents::Flaw;
 use crate::flaws::{Flaws, short};
 use dermis_rig::glam::DVec3;
-use ufbx::{BlendChannel, Element, Exporter};
+use std::collections::{HashMap, HashSet};
+use ufbx::{AnimValue, BlendChannel, Element, ElementType, Exporter, SceneRoot};
+
+/// Channels of several meshes that are one shape: they have one name and are always shown alike. A format without shapes that span meshes
+/// writes such a shape so.
+pub(super) struct Alike<'a> {
+    /// What moves each channel, by its number among all elements: with the number of the layer.
+    moved: HashMap<u32, Vec<(usize, &'a AnimValue)>>,
+    /// The first channel of each name, and its target.
+    first: HashMap<String, (&'a BlendChannel, usize)>,
+    /// Targets of the mesh.
+    taken: HashSet<usize>,
+}
+
+impl<'a> Alike<'a> {
+    pub(super) fn new(scene: &'a SceneRoot) -> Self {
+        let mut moved: HashMap<u32, Vec<(usize, &'a AnimValue)>> = HashMap::new();
+        for (number, layer) in scene.anim_layers.iter().enumerate() {
+            for prop in layer.anim_props.iter().filter(|prop| prop.element.type_ == ElementType::BlendChannel) {
+                moved.entry(prop.element.element_id).or_default().push((number, &prop.anim_value));
+            }
+        }
+        Self { moved, first: HashMap::new(), taken: HashSet::new() }
+    }
+
+    /// The channels that follow are those of another mesh.
+    pub(super) fn next_mesh(&mut self) {
+        self.taken.clear();
+    }
+
+    /// The target that a channel is part of; `None` if it is a new one, whose number is `next`.
+    pub(super) fn target(&mut self, channel: &'a BlendChannel, next: usize) -> Option<usize> {
+        let name = channel.element.name.to_string();
+        let known = self.first.get(&name).filter(|(first, target)| {
+            !self.taken.contains(target) && first.weight == channel.weight && self.move_alike(first, channel)
+        });
+        let known = known.map(|(_, target)| *target);
+        self.taken.insert(known.unwrap_or(next));
+        self.first.entry(name).or_insert((channel, next));
+        known
+    }
+
+    fn move_alike(&self, a: &BlendChannel, b: &BlendChannel) -> bool {
+        let of = |channel: &BlendChannel| self.moved.get(&channel.element.element_id).map_or(&[][..], Vec::as_slice);
+        let (a, b) = (of(a), of(b));
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && same_keys(a.1, b.1))
+    }
+}
+
+/// Whether two properties have the same keys.
+fn same_keys(a: &AnimValue, b: &AnimValue) -> bool {
+    let (a, b) = (a.curves[0].as_ref(), b.curves[0].as_ref());
+    let (Some(a), Some(b)) = (a, b) else { return a.is_none() && b.is_none() };
+    a.keyframes.len() == b.keyframes.len()
+        && a.keyframes.iter().zip(b.keyframes.iter()).all(|(a, b)| {
+            let slopes = |key: &ufbx::Keyframe| [key.left.dx, key.left.dy, key.right.dx, key.right.dy];
+            (a.time, a.value, a.interpolation) == (b.time, b.value, b.interpolation) && slopes(a) == slopes(b)
+        })
+}
 
 /// Vertices that the shape of `channel` displaces and how far at 100 percent, in the mesh's own space; `None` for a channel
 /// without a shape. Of several shapes, which are shapes in between, the one with the largest percentage is taken.

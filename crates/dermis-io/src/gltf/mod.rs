@@ -53,3 +53,4 @@ pub use crate::contents::Resolve;
 pub use compress::compress_glb;
 pub use read::read;
 pub use write::{GlbClip, GlbScene, Keyed, MorphNormals, write_glb};
+pub(crate) use write::{expect, trs};

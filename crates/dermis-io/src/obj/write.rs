@@ -1,5 +1,6 @@
 //! Writing one OBJ file.
 
+use crate::drawn_corners::drawn_corners;
 use crate::normals::{Shading, smooth_normals};
 use crate::{Format, Space, WriteError};
 use dermis_rig::glam::DVec3;
@@ -54,7 +55,7 @@ pub fn write_shape(
         indices: if mesh.polygons.is_some() { Vec::new() } else { mesh.triangles.as_flattened().to_vec() },
     };
     let polygons = mesh.polygons.as_ref().unwrap_or(&triangles);
-    let drawn = drawn_corners(mesh, polygons);
+    let drawn = mesh.render.as_ref().and_then(|render| drawn_corners(mesh, render, polygons));
     let textured = mesh.render.as_ref().filter(|render| drawn.is_some() && !render.uvs.is_empty());
     let shaded = normals == Normals::Written;
     // Of drawn vertices if corners name them, else of vertices.
@@ -175,39 +176,4 @@ fn in_one_line(name: &str) -> String {
         name.push('/');
     }
     name
-}
-
-/// The drawn vertex of every polygon corner, if the triangles drawn are those that the polygons were split into, one for one. `None` also
-/// where a polygon meets a vertex twice and draws it differently.
-fn drawn_corners(mesh: &Mesh, polygons: &Polygons) -> Option<Vec<u32>> {
-    let render = mesh.render.as_ref()?;
-    let count = render.source.len();
-    let is_whole = [render.uvs.len(), render.normals.len()].iter().all(|&of| of == 0 || of == count)
-        && render.source.iter().all(|&vertex| (vertex as usize) < mesh.positions.len())
-        && render.triangles.as_flattened().iter().all(|&corner| (corner as usize) < count)
-        && render.triangles.len() == mesh.triangles.len();
-    let mut triangles = render.triangles.iter().zip(&mesh.triangles).filter(|_| is_whole);
-    let mut rest = polygons.indices.as_slice();
-    let mut drawn = Vec::with_capacity(rest.len());
-    let mut pairs: Vec<(u32, u32)> = Vec::new();
-    for &count in &polygons.counts {
-        let (corners, after) = rest.split_at_checked(count as usize)?;
-        rest = after;
-        pairs.clear();
-        for _ in 0..count.checked_sub(2)? {
-            let (drawn, vertices) = triangles.next()?;
-            pairs.extend(vertices.iter().copied().zip(drawn.iter().copied()));
-        }
-        pairs.sort_unstable();
-        pairs.dedup();
-        for corner in corners {
-            let at = pairs.partition_point(|(vertex, _)| vertex < corner);
-            let mut found = pairs[at..].iter().filter(|(vertex, _)| vertex == corner).map(|(_, drawn)| *drawn);
-            let (own, None) = (found.next()?, found.next()) else { return None };
-            drawn.push(own);
-        }
-    }
-    let hangs = |(drawn, vertex): (&u32, &u32)| render.source[*drawn as usize] == *vertex;
-    let fits = drawn.len() == polygons.indices.len() && triangles.next().is_none();
-    (fits && drawn.iter().zip(&polygons.indices).all(hangs)).then_some(drawn)
 }

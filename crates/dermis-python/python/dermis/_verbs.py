@@ -459,6 +459,8 @@ def export(
     seed: int | None = None,
     compress: Literal["meshopt"] | None = None,
     fps: float | None = None,
+    to_up: Literal["y", "z"] | None = None,
+    to_unit: float | None = None,
     replace: bool = False,
     progress: Progress = None,
 ) -> dict[str, Any]:
@@ -469,7 +471,7 @@ def export(
     model : path
         The model (.dermis).
     out : path
-        The GLB.
+        The GLB or FBX file.
     motion : path, optional
         The motion that becomes the clip.
     shapes : int or 'all', optional
@@ -503,6 +505,8 @@ def export(
         Compresses the GLB without loss, by EXT_meshopt_compression, which its readers must know.
     fps : float, optional
         Frames per second at which clips are sampled.
+    to_up, to_unit : optional
+        Axis that points up ("y" or "z") and metres per unit of an FBX file that is written; Y and 0.01 by default.
     replace : bool
         Whether an output that exists is replaced.
     progress : bool or callable, optional
@@ -528,8 +532,8 @@ def export(
     form = of_linear if linear else of_shapes
     form.update(_given(influences=influences))
     recipe = _given(
-        model=_input(model), form={"linear" if linear else "shapes": form}, read=_read(fps=fps), out=_text(out),
-        table=_text(table), compress=compress, existing=_existing(replace),
+        model=_input(model), form={"linear" if linear else "shapes": form}, read=_read(fps=fps),
+        write=_read(up=to_up, unit=to_unit), out=_text(out), table=_text(table), compress=compress, existing=_existing(replace),
     )
     return run({"export": recipe}, progress)  # type: ignore[no-any-return]
 
@@ -543,6 +547,8 @@ def convert(
     up: Literal["y", "z"] | None = None,
     unit: float | None = None,
     fps: float | None = None,
+    to_up: Literal["y", "z"] | None = None,
+    to_unit: float | None = None,
     replace: bool = False,
     progress: Progress = None,
 ) -> dict[str, Any]:
@@ -562,6 +568,8 @@ def convert(
         Whether a motion may lack bones of the rig, which then stay at rest; false by default.
     up, unit, fps
         How files are read that do not say it themselves.
+    to_up, to_unit : optional
+        Axis that points up ("y" or "z") and metres per unit of an FBX file that is written; Y and 0.01 by default.
     replace : bool
         Whether an output that exists is replaced.
     progress : bool or callable, optional
@@ -574,7 +582,7 @@ def convert(
     """
     recipe = _given(
         inputs=_inputs(inputs), read=_read(up=up, unit=unit, fps=fps, partial=partial), normals=normals, compress=compress,
-        out=_text(out), existing=_existing(replace),
+        write=_read(up=to_up, unit=to_unit), out=_text(out), existing=_existing(replace),
     )
     return run({"convert": recipe}, progress)  # type: ignore[no-any-return]
 

@@ -24,11 +24,14 @@ fn export(case: &Case, folder: &Path) -> String {
     let (motion, normals) = (Some(&case.motion), MorphNormals::Written);
     let (rms, largest) = if is_pose_space(&case.model) {
         let settings = PoseSpaceSettings::default();
-        let made = export_pose_space(&case.model, motion, settings, normals, (&glb, None), &silent).unwrap();
+        let made =
+            export_pose_space(&case.model, motion, settings, normals, (&glb, None, &Default::default()), &silent)
+                .unwrap();
         made.motion.unwrap().shapes
     } else {
         let settings = DriverSettings { shapes: None, influences: None };
-        let made = export_driven(&case.model, motion, settings, normals, (&glb, None), &silent).unwrap();
+        let made =
+            export_driven(&case.model, motion, settings, normals, (&glb, None, &Default::default()), &silent).unwrap();
         made.motion.unwrap().shapes
     };
     println!("{}: the export is {rms:.1e} m rms from the model, at most {largest:.1e} m", case.name);
@@ -91,6 +94,7 @@ fn viewer_of(case: &Case, motion: Option<&str>, folder: &Path) -> (ExportOutcome
         model: Input::of_path(&model),
         form: ExportForm::Viewer(form),
         read: Default::default(),
+        write: Default::default(),
         out: out.clone(),
         table: None,
         compress: None,

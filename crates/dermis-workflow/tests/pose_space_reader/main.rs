@@ -63,8 +63,15 @@ fn export(model: &ModelFile, poses: &[BoneTransforms], settings: ExportSettings)
     let place = |name: &str| reserve_file(&folder.path().join(name), Existing::Keep).unwrap();
     let (glb, table) = (place("m.glb"), place("m.json"));
     let motion = motion(model.rig().skeleton(), poses);
-    let made = export_pose_space(model, Some(&motion), settings, MorphNormals::Written, (&glb, Some(&table)), &silent)
-        .unwrap();
+    let made = export_pose_space(
+        model,
+        Some(&motion),
+        settings,
+        MorphNormals::Written,
+        (&glb, Some(&table), &Default::default()),
+        &silent,
+    )
+    .unwrap();
     let glb = std::fs::read(glb.path()).unwrap();
     let table = serde_json::from_slice(&std::fs::read(table.path()).unwrap()).unwrap();
     let contents = gltf::read(&glb, "m.glb", &|_, _| unreachable!()).unwrap();
@@ -282,9 +289,10 @@ fn what_no_shape_before_skinning_can_hold_is_refused_with_the_reason() {
     let refused = |model: &ModelFile, settings| {
         let folder = tempfile::tempdir().unwrap();
         let glb = reserve_file(&folder.path().join("m.glb"), Existing::Keep).unwrap();
-        let said = export_pose_space(model, None, settings, MorphNormals::Written, (&glb, None), &silent)
-            .unwrap_err()
-            .to_string();
+        let said =
+            export_pose_space(model, None, settings, MorphNormals::Written, (&glb, None, &Default::default()), &silent)
+                .unwrap_err()
+                .to_string();
         assert!(!folder.path().join("m.glb").exists());
         said
     };

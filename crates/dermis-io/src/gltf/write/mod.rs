@@ -8,7 +8,7 @@ mod objects;
 mod scene;
 mod skin;
 mod tables;
-mod trs;
+pub(crate) mod trs;
 mod vertices;
 
 pub use between::Keyed;
@@ -20,6 +20,7 @@ use animation::Played;
 use dermis_rig::{BoneIndex, Skeleton, make_unique};
 use serde_json::{Value, json};
 use std::io::Write;
+pub(crate) use tables::expect;
 use tables::{Tables, push_list};
 
 /// Writes a binary glTF.

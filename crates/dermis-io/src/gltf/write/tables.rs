@@ -153,7 +153,7 @@ pub(super) fn to_floats(
 }
 
 /// Refuses `what` unless it has as many `things` as are expected.
-pub(super) fn expect(what: &str, things: &'static str, found: usize, expected: usize) -> Result<(), WriteError> {
+pub(crate) fn expect(what: &str, things: &'static str, found: usize, expected: usize) -> Result<(), WriteError> {
     if found == expected { Ok(()) } else { Err(WriteError::Count { what: what.into(), things, found, expected }) }
 }
 

@@ -10,22 +10,22 @@ use serde_json::{Value, json};
 
 /// The largest part of a local matrix that translation, rotation and scale may fail to express: what single precision
 /// loses along a chain of bones stays below, a shear that an eye sees is far above.
-pub(super) const SHEAR: f64 = 1e-5;
+pub(crate) const SHEAR: f64 = 1e-5;
 
 /// A local transform as glTF animates it, with what that cannot express.
 #[derive(Clone)]
-pub(super) struct Trs {
-    pub(super) translation: DVec3,
-    pub(super) rotation: DQuat,
-    pub(super) scale: DVec3,
-    pub(super) matrix: DAffine3,
+pub(crate) struct Trs {
+    pub(crate) translation: DVec3,
+    pub(crate) rotation: DQuat,
+    pub(crate) scale: DVec3,
+    pub(crate) matrix: DAffine3,
     /// Frobenius norm of what is lost, relative to the matrix.
-    pub(super) deviation: f64,
+    pub(crate) deviation: f64,
 }
 
 impl Trs {
     /// A = R S + E with R the rotation nearest to A (mirrored along x if A mirrors) and S = diag(RᵀA).
-    pub(super) fn new(matrix: DAffine3) -> Self {
+    pub(crate) fn new(matrix: DAffine3) -> Self {
         let a = matrix.matrix3;
         let mirror = DVec3::new(if a.determinant() < 0.0 { -1.0 } else { 1.0 }, 1.0, 1.0);
         let r = nearest_rotation(&(a * DMat3::from_diagonal(mirror)));
@@ -52,17 +52,17 @@ impl Trs {
 
 /// A local transform as two nodes, which may shear: by the singular value decomposition A = U S Vᵀ an upper one with rotation U, scale S
 /// and the translation, and below it one with rotation Vᵀ.
-pub(super) struct Pair {
-    pub(super) upper: Trs,
+pub(crate) struct Pair {
+    pub(crate) upper: Trs,
     /// Vᵀ.
-    pub(super) lower: DQuat,
+    pub(crate) lower: DQuat,
     /// V, where the pair of the next frame starts from.
-    pub(super) axes: DMat3,
+    pub(crate) axes: DMat3,
 }
 
 impl Pair {
     /// The pair with axes near those of the frame before, so that they change little from frame to frame.
-    pub(super) fn new(matrix: &DAffine3, before: DMat3) -> Self {
+    pub(crate) fn new(matrix: &DAffine3, before: DMat3) -> Self {
         let (u, scale, axes) = svd(&matrix.matrix3, before);
         let (rotation, translation) = (quat_from_matrix(&u), matrix.translation);
         let matrix = DAffine3 { matrix3: u * DMat3::from_diagonal(scale), translation };
@@ -72,7 +72,7 @@ impl Pair {
 }
 
 /// Local transforms of a pose.
-pub(super) fn locals(
+pub(crate) fn locals(
     skeleton: &Skeleton,
     pose: &WorldPose,
     place: impl Fn() -> String,

@@ -2,10 +2,11 @@
 
 pub mod error;
 
-use crate::convert::{Converted, gather, is_folder, makes_targets, write_converted};
+use crate::convert::{Converted, gather, is_folder, makes_targets, write_converted_in};
 use crate::error::Error;
 use crate::load::ReadOptions;
 use crate::recipe::{Compression, Existing, Input, Watch, keep, reserve, seen, sources, step};
+use crate::skins::WriteOptions;
 use crate::verbs::export::is_glb;
 use dermis_io::gltf::MorphNormals;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ pub struct ConvertRecipe {
     /// How a GLB is compressed, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compress: Option<Compression>,
+    /// Axes and unit of an FBX file.
+    #[serde(default)]
+    pub write: WriteOptions,
     /// Where it goes; the ending of the name is the format.
     pub out: PathBuf,
     /// What happens to an output that is there already.
@@ -55,6 +59,7 @@ impl ConvertRecipe {
     /// # Errors
     /// [`Error`].
     pub fn run(&self, watch: &dyn Watch) -> Result<ConvertOutcome, Error> {
+        self.write.space(&self.out)?;
         let out = reserve(&self.out, self.existing, is_folder(&self.out)?)?.compressed(self.compress)?;
         keep(&self.inputs.iter().collect::<Vec<_>>(), [&out])?;
         let inputs = sources(&self.inputs);
@@ -66,7 +71,8 @@ impl ConvertRecipe {
             return Err(error::Error { path: self.out.clone() }.into());
         }
         let normals = if self.normals { MorphNormals::Written } else { MorphNormals::LeftOut };
-        let converted = step(watch, "write", |_| write_converted(&contents, &inputs[0], &self.read, normals, &out))?;
+        let write = || write_converted_in(&contents, &inputs[0], &self.read, normals, &self.write, &out);
+        let converted = step(watch, "write", |_| write())?;
         let inputs = notes.into_iter().map(|note| note.path).collect();
         Ok(ConvertOutcome { converted, inputs, written: out.path().to_path_buf() })
     }

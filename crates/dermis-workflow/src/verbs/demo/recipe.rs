@@ -101,7 +101,9 @@ impl DemoRecipe {
         let (motion, _) = load_motion(&loaded.rig, &loaded.space, &source, &ReadOptions::default())?;
         let glb = reserve_file(&self.out.join("body_walk_learnt.glb"), Existing::Replace)?;
         let settings = ExportSettings::default();
-        outcome.exported = Some(step(watch, "export", |p| export_glb(model, Some(&motion), None, settings, &glb, p))?);
+        outcome.exported = Some(step(watch, "export", |p| {
+            export_glb(model, Some(&motion), None, settings, (&glb, &Default::default()), p)
+        })?);
         Ok(outcome)
     }
 }

@@ -5,7 +5,7 @@ pub use dermis_compile::linear::{HeldOut, Helper, LinearSettings, Poses, Step};
 
 use crate::error::Error;
 use crate::output::Output;
-use crate::skins::{clip, write_scene};
+use crate::skins::{WriteOptions, clip, write_scene_as};
 use dermis_compile::linear::{HelperMotion, compile_linear};
 use dermis_io::ModelFile;
 use dermis_io::driver_table::{self, Table};
@@ -16,8 +16,10 @@ use serde_json::{Value, json};
 /// What a compilation made and what it cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compiled {
-    /// Bytes of the GLB.
+    /// Bytes of the file.
     pub bytes: usize,
+    /// What the format changed or left out, in words.
+    pub changes: Vec<String>,
     /// Poses it was compiled for.
     pub poses: usize,
     /// The steps in order; the first is the model itself.
@@ -58,7 +60,7 @@ fn steps_json(steps: &[Step]) -> Value {
     steps.iter().map(step).collect()
 }
 
-/// Compiles a model for some poses and writes it as a GLB whose clips play them. With a second output, the joints drive the
+/// Compiles a model for some poses and writes it as a GLB or an FBX file whose clips play them. With a second output, the joints drive the
 /// helpers, and the table that says how is written there.
 ///
 /// # Errors
@@ -68,7 +70,7 @@ pub fn compile(
     sets: &[Poses],
     held_out: &[Poses],
     settings: LinearSettings,
-    (glb, table): (&Output, Option<&Output>),
+    (out, table, write): (&Output, Option<&Output>, &WriteOptions),
     progress: Progress<'_>,
 ) -> Result<Compiled, Error> {
     let motion = if table.is_some() { HelperMotion::Driven } else { HelperMotion::Baked };
@@ -85,8 +87,10 @@ pub fn compile(
         clips: &clips,
         ..GlbScene::default()
     };
+    let (bytes, changes) = write_scene_as(&scene, write, out)?;
     Ok(Compiled {
-        bytes: write_scene(&scene, glb)?,
+        bytes,
+        changes,
         poses: made.poses,
         steps: made.steps,
         held_out: made.held_out,

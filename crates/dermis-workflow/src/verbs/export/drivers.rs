@@ -1,6 +1,7 @@
 //! Compiling a model into driven shapes ([`dermis_compile::driven`], [`dermis_compile::pose_space`]) and writing them.
 //!
-//! The GLB of either holds what drives it, as the glTF extension `DERMIS_joint_drivers` or `DERMIS_pose_space`.
+//! The GLB of either holds what drives it, as the glTF extension `DERMIS_joint_drivers` or `DERMIS_pose_space`. An FBX file holds the
+//! shapes; what drives them is the table beside it.
 
 pub use dermis_compile::driven::{Cost, DrivenReport, DriverSettings};
 pub use dermis_compile::pose_space::{
@@ -10,25 +11,27 @@ pub use dermis_io::gltf::MorphNormals;
 
 use crate::error::Error;
 use crate::output::Output;
-use crate::skins::clip;
+use crate::skins::{WriteOptions, clip, scene_bytes};
 use crate::verbs::export::prune_json;
 use dermis_compile::Warning;
 use dermis_compile::driven::drive;
 use dermis_compile::pose_space::{drive_pose_space, table_driver};
 use dermis_deform::tables::JointTable;
+use dermis_io::ModelFile;
 use dermis_io::driver_table::{self, JOINT_EXTENSION, POSE_SPACE_EXTENSION, PoseSpaceTable, Table};
-use dermis_io::gltf::{GlbScene, write_glb};
-use dermis_io::{ModelFile, to_bytes};
+use dermis_io::gltf::GlbScene;
 use dermis_rig::{Motion, Progress};
 use serde_json::{Value, json};
 use std::ops::Deref;
 use std::path::Path;
 
-/// A GLB with driven shapes, and what they cost.
+/// A file with driven shapes, and what they cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Driven<Report> {
-    /// Bytes of the GLB.
+    /// Bytes of the file.
     pub bytes: usize,
+    /// What the format changed or left out, in words.
+    pub changes: Vec<String>,
     /// The shapes and what they cost.
     pub report: Report,
 }
@@ -68,11 +71,13 @@ impl Driven<DrivenReport> {
     }
 }
 
-/// GLBs with driven shapes, not yet written.
+/// GLBs with driven shapes, or an FBX file, not yet written.
 #[derive(Clone, Debug)]
 pub struct DrivenGlb<Report, Table> {
     /// The bytes of a GLB for each way to write normals that was asked for.
     pub glbs: Vec<Vec<u8>>,
+    /// What the format changed or left out, in words.
+    pub changes: Vec<String>,
     /// The same drivers as a table of their own.
     pub table: Table,
     /// The shapes and what they cost.
@@ -83,13 +88,13 @@ pub struct DrivenGlb<Report, Table> {
 /// clip is baked by evaluating the drivers. There is a GLB for each of `normals`, which say whether shapes hold changes of normals.
 ///
 /// # Errors
-/// [`Error`]: what [`drive`] refuses, a model whose report lacks its ridge, and what a GLB cannot hold; `glb` is named for it.
+/// [`Error`]: what [`drive`] refuses, a model whose report lacks its ridge, and what a file cannot hold; `glb` is named for it, and its ending is the format.
 pub fn driven_glb(
     model: &ModelFile,
     motion: Option<&Motion>,
     settings: DriverSettings,
     normals: &[MorphNormals],
-    glb: &Path,
+    (glb, write): (&Path, &WriteOptions),
     progress: Progress<'_>,
 ) -> Result<DrivenGlb<DrivenReport, JointTable>, Error> {
     let rig = model.rig();
@@ -108,16 +113,23 @@ pub fn driven_glb(
         extension: Some((JOINT_EXTENSION, &extension)),
         ..GlbScene::default()
     };
-    Ok(DrivenGlb { glbs: written(scene, normals, glb)?, table: made.table, report: made.report })
+    let (glbs, changes) = written(scene, normals, (glb, write))?;
+    Ok(DrivenGlb { glbs, changes, table: made.table, report: made.report })
 }
 
-/// A GLB of the scene for each way to write normals.
-fn written(scene: GlbScene<'_>, normals: &[MorphNormals], glb: &Path) -> Result<Vec<Vec<u8>>, Error> {
-    let one = |&morph_normals: &MorphNormals| {
-        let scene = GlbScene { morph_normals, ..scene };
-        to_bytes(|out| write_glb(&scene, out)).map_err(Error::write(glb))
-    };
-    normals.iter().map(one).collect()
+/// A file of the scene for each way to write normals, and what the format changed or left out.
+fn written(
+    scene: GlbScene<'_>,
+    normals: &[MorphNormals],
+    (path, write): (&Path, &WriteOptions),
+) -> Result<(Vec<Vec<u8>>, Vec<String>), Error> {
+    let (mut files, mut all) = (Vec::with_capacity(normals.len()), Vec::new());
+    for &morph_normals in normals {
+        let (bytes, changes) = scene_bytes(&GlbScene { morph_normals, ..scene }, write, path)?;
+        files.push(bytes);
+        all = changes;
+    }
+    Ok((files, all))
 }
 
 /// Writes what [`driven_glb`] makes, and with a second output the table that drives it.
@@ -129,15 +141,15 @@ pub fn export_driven(
     motion: Option<&Motion>,
     settings: DriverSettings,
     normals: MorphNormals,
-    (glb, table_file): (&Output, Option<&Output>),
+    (glb, table_file, write): (&Output, Option<&Output>, &WriteOptions),
     progress: Progress<'_>,
 ) -> Result<Driven<DrivenReport>, Error> {
-    let made = driven_glb(model, motion, settings, &[normals], glb.path(), progress)?;
+    let made = driven_glb(model, motion, settings, &[normals], (glb.path(), write), progress)?;
     let bytes = glb.write_glb(&made.glbs.concat())?;
     if let Some(file) = table_file {
         file.write_with(|out| driver_table::write(Table::Joints(&made.table), crate::PROGRAM, out))?;
     }
-    Ok(Driven { bytes, report: made.report })
+    Ok(Driven { bytes, changes: made.changes, report: made.report })
 }
 
 impl Driven<PoseSpaceReport> {
@@ -180,13 +192,13 @@ fn warnings(warnings: &[Warning]) -> Value {
 /// are driven. With a motion, its clip is baked. There is a GLB for each of `normals`, as with [`driven_glb`].
 ///
 /// # Errors
-/// [`Error`]: what [`drive_pose_space`] refuses, and what a GLB cannot hold; `glb` is named for it.
+/// [`Error`]: what [`drive_pose_space`] refuses, and what a file cannot hold; `glb` is named for it, and its ending is the format.
 pub fn pose_space_glb(
     model: &ModelFile,
     motion: Option<&Motion>,
     settings: PoseSpaceSettings,
     normals: &[MorphNormals],
-    glb: &Path,
+    (glb, write): (&Path, &WriteOptions),
     progress: Progress<'_>,
 ) -> Result<DrivenGlb<PoseSpaceReport, PoseSpaceTable>, Error> {
     let rig = model.rig();
@@ -204,11 +216,11 @@ pub fn pose_space_glb(
         extension: Some((POSE_SPACE_EXTENSION, &extension)),
         ..GlbScene::default()
     };
-    let glbs = written(scene, normals, glb)?;
+    let (glbs, changes) = written(scene, normals, (glb, write))?;
     let (bones, driver) = table_driver(&made.driver, rig.skeleton());
     let shapes = made.morphs.iter().map(|m| m.name.clone()).collect();
     let table = PoseSpaceTable { mesh: rig.name().to_owned(), bones, shapes, driver };
-    Ok(DrivenGlb { glbs, table, report: made.report })
+    Ok(DrivenGlb { glbs, changes, table, report: made.report })
 }
 
 /// Writes what [`pose_space_glb`] makes, and with a second output the table that drives it.
@@ -220,13 +232,13 @@ pub fn export_pose_space(
     motion: Option<&Motion>,
     settings: PoseSpaceSettings,
     normals: MorphNormals,
-    (glb, table_file): (&Output, Option<&Output>),
+    (glb, table_file, write): (&Output, Option<&Output>, &WriteOptions),
     progress: Progress<'_>,
 ) -> Result<Driven<PoseSpaceReport>, Error> {
-    let made = pose_space_glb(model, motion, settings, &[normals], glb.path(), progress)?;
+    let made = pose_space_glb(model, motion, settings, &[normals], (glb.path(), write), progress)?;
     let bytes = glb.write_glb(&made.glbs.concat())?;
     if let Some(file) = table_file {
         file.write_with(|out| driver_table::write(Table::PoseSpace(&made.table), crate::PROGRAM, out))?;
     }
-    Ok(Driven { bytes, report: made.report })
+    Ok(Driven { bytes, changes: made.changes, report: made.report })
 }

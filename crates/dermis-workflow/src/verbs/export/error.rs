@@ -48,6 +48,12 @@ pub enum Error {
         /// The name.
         path: PathBuf,
     },
+    /// Shapes of an FBX file that nothing would drive.
+    #[error("an FBX file holds shapes, but not what drives them")]
+    FbxDrivers,
+    /// Normals to leave out of shapes that hold none.
+    #[error("the shapes of an FBX file hold no normals: programs compute them")]
+    FbxNormals,
 }
 
 impl Error {
@@ -75,7 +81,9 @@ impl Error {
             | Self::NothingToBake
             | Self::ViewerChannels { .. }
             | Self::ViewerTable
-            | Self::ViewerFolder { .. } => Phrase::text(self.to_string()),
+            | Self::ViewerFolder { .. }
+            | Self::FbxDrivers
+            | Self::FbxNormals => Phrase::text(self.to_string()),
         }
     }
 
@@ -100,7 +108,10 @@ impl Error {
             },
             Self::GivenDriven => "leave the drivers or `base_cache` out".into(),
             Self::Refused(_) => "or leave `kernels` out: joint coordinates fitted to its skin then drive shapes".into(),
-            Self::NoTargets => "leave `no_normals` out".into(),
+            Self::NoTargets | Self::FbxNormals => "leave `no_normals` out".into(),
+            Self::FbxDrivers => {
+                "write the table beside it with `dermis export drivers`, or bake the shapes for a `motion`".into()
+            }
             Self::NothingToBake => "add a `motion`, or leave `shapes` out".into(),
             Self::ViewerChannels { .. } => {
                 "export shapes with `driven=true`: js/dermis.js takes values of channels".into()

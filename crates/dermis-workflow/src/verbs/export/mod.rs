@@ -1,4 +1,4 @@
-//! A model compiled for an engine: a GLB whose morph targets are baked for one motion.
+//! A model compiled for an engine: a GLB or an FBX file whose morph targets are baked for one motion.
 
 pub mod compile;
 pub mod drivers;
@@ -12,7 +12,7 @@ pub use dermis_io::gltf::MorphNormals;
 
 use crate::error::Error;
 use crate::output::Output;
-use crate::skins::{clip, write_scene};
+use crate::skins::{WriteOptions, clip, write_scene_as};
 use dermis_compile::principal::principal_shapes;
 use dermis_compile::skin_weights;
 use dermis_fit::Progress;
@@ -23,7 +23,7 @@ use dermis_rig::glam::DVec3;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What an exported GLB holds, and what each step cost.
+/// What an exported file holds, and what each step cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exported {
     /// Bytes of the file.
@@ -38,6 +38,8 @@ pub struct Exported {
     pub against_model: Option<(f64, f64)>,
     /// The same for the skin weights alone, without morph targets.
     pub weights_alone: Option<(f64, f64)>,
+    /// What the format changed or left out, in words.
+    pub changes: Vec<String>,
 }
 
 impl Exported {
@@ -78,7 +80,7 @@ impl Default for ExportSettings {
     }
 }
 
-/// The model as a skinned GLB that any viewer plays: skin weights, the motion as a clip, and the correction as at most
+/// The model as a skinned GLB or FBX file that any viewer plays: skin weights, the motion as a clip, and the correction as at most
 /// `shapes` morph targets with animated weights.
 ///
 /// The morph targets are the [principal shapes](dermis_compile::principal) of the correction over this motion.
@@ -90,12 +92,20 @@ pub fn export_glb(
     motion: Option<&Motion>,
     given: Option<&[Vec<DVec3>]>,
     settings: ExportSettings,
-    output: &Output,
+    (output, write): (&Output, &WriteOptions),
     progress: Progress<'_>,
 ) -> Result<Exported, Error> {
     let rig = model.rig();
     let (weights, pruned) = skin_weights(model, motion, settings.influences)?;
-    let mut exported = Exported { bytes: 0, frames: 0, shapes: 0, pruned, against_model: None, weights_alone: None };
+    let mut exported = Exported {
+        bytes: 0,
+        frames: 0,
+        shapes: 0,
+        pruned,
+        against_model: None,
+        weights_alone: None,
+        changes: Vec::new(),
+    };
     let (mut morphs, mut clips, mut mean) = (Vec::new(), Vec::new(), Vec::new());
     if let Some(motion) = motion {
         let made = principal_shapes(model, &weights, motion, given, settings.shapes, progress)?;
@@ -120,7 +130,7 @@ pub fn export_glb(
         clips: &clips,
         ..GlbScene::default()
     };
-    exported.bytes = write_scene(&scene, output)?;
+    (exported.bytes, exported.changes) = write_scene_as(&scene, write, output)?;
     Ok(exported)
 }
 

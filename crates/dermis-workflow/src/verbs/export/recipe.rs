@@ -1,4 +1,4 @@
-//! `export`: a model compiled for an engine, as a GLB and a table of drivers.
+//! `export`: a model compiled for an engine, as a GLB or an FBX file and a table of drivers.
 
 use super::error::Error as ExportError;
 use super::shape_count::{ShapeCount, driver_settings, pose_space_settings};
@@ -8,11 +8,12 @@ use crate::error::Error;
 use crate::load::{PoseSet, ReadOptions, load_base_cache, load_examples, load_model, load_motion, load_pose_sets};
 use crate::output::{Kind, Output, reserve_file, reserve_file_of, reserve_folder};
 use crate::recipe::{Compression, Existing, Input, Watch, is_page, keep, reserve_page, seen, sources, step};
+use crate::skins::{WriteOptions, is_fbx, is_scene};
 use crate::verbs::export::compile::{Compiled, LinearSettings, Poses, compile};
 use crate::verbs::export::drivers::{
     Driven, DrivenReport, PoseSpaceReport, Refusal, export_driven, export_pose_space, is_pose_space, refusal,
 };
-use crate::verbs::export::{ExportSettings, Exported, corrects, export_glb, is_glb};
+use crate::verbs::export::{ExportSettings, Exported, corrects, export_glb};
 use dermis_fit::weights::WeightBits;
 use dermis_io::ModelFile;
 use dermis_io::gltf::MorphNormals;
@@ -31,7 +32,10 @@ pub struct ExportRecipe {
     /// How files are read where they do not say it themselves.
     #[serde(default)]
     pub read: ReadOptions,
-    /// The GLB; of a viewer the folder of the page and its GLB, or the page alone (.html).
+    /// Axes and unit of an FBX file.
+    #[serde(default)]
+    pub write: WriteOptions,
+    /// The GLB or FBX file; of a viewer the folder of the page and its GLB, or the page alone (.html).
     pub out: PathBuf,
     /// A table of how an engine computes the weights of the shapes, or the motion of the helper bones, in any pose.
     #[serde(default)]
@@ -162,9 +166,13 @@ impl ExportRecipe {
         if let ExportForm::Viewer(viewer) = &self.form {
             return self.viewer(viewer, watch);
         }
-        if !is_glb(&self.out) {
-            let what = "only .glb is written so far";
-            return Err(FileError::Ending { path: self.out.clone(), what, endings: "" }.into());
+        if !is_scene(&self.out) {
+            let (path, what) = (self.out.clone(), "a model is exported as one of two formats");
+            return Err(FileError::Ending { path, what, endings: "name it .glb or .fbx" }.into());
+        }
+        self.write.space(&self.out)?;
+        if is_fbx(&self.out) {
+            self.form.must_suit_fbx(self.table.is_some())?;
         }
         let out = reserve_file(&self.out, self.existing)?.compressed(self.compress)?;
         let table = self.table.as_deref();
@@ -184,8 +192,12 @@ impl ExportRecipe {
         let (model, note) = step(watch, "read model", |_| load_model(&self.model.file.path))?;
         seen(watch, [&self.model], &[note])?;
         let made = match &self.form {
-            ExportForm::Shapes(shapes) => shapes.export(&model, &self.read, (&out, table.as_ref()), watch)?,
-            ExportForm::Linear(linear) => linear.export(&model, &self.read, (&out, table.as_ref()), watch)?,
+            ExportForm::Shapes(shapes) => {
+                shapes.export(&model, &self.read, (&out, table.as_ref(), &self.write), watch)?
+            }
+            ExportForm::Linear(linear) => {
+                linear.export(&model, &self.read, (&out, table.as_ref(), &self.write), watch)?
+            }
             ExportForm::Viewer(viewer) => return self.viewer(viewer, watch),
         };
         let has_table = !matches!(&made, ExportMade::Linear(compiled) if compiled.helpers.is_empty());
@@ -197,7 +209,8 @@ impl ExportRecipe {
         if self.table.is_some() {
             return Err(ExportError::ViewerTable.into());
         }
-        if is_glb(&self.out) {
+        self.write.space(&self.out)?;
+        if is_scene(&self.out) {
             return Err(ExportError::ViewerFolder { path: self.out.clone() }.into());
         }
         let out = match is_page(&self.out) {
@@ -223,12 +236,23 @@ impl ExportRecipe {
     }
 }
 
+impl ExportForm {
+    /// Refuses what an FBX file cannot hold.
+    fn must_suit_fbx(&self, has_table: bool) -> Result<(), ExportError> {
+        match self {
+            Self::Shapes(shapes) if !shapes.normals => Err(ExportError::FbxNormals),
+            Self::Shapes(shapes) if shapes.driven && !has_table => Err(ExportError::FbxDrivers),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl ShapesExport {
     fn export(
         &self,
         model: &ModelFile,
         read: &ReadOptions,
-        (out, table): (&Output, Option<&Output>),
+        (out, table, write): (&Output, Option<&Output>, &WriteOptions),
         watch: &dyn Watch,
     ) -> Result<ExportMade, Error> {
         let driven = self.driven || table.is_some();
@@ -265,9 +289,12 @@ impl ShapesExport {
             refused = refusal(model);
             match refused {
                 None => {
+                    if is_fbx(out.path()) && table.is_none() && motion.is_none() {
+                        return Err(ExportError::FbxDrivers.into());
+                    }
                     let settings = pose_space_settings(self.shapes, self.kernels, influences);
                     let export = |p: dermis_rig::Progress<'_>| {
-                        export_pose_space(model, motion, settings, normals, (out, table), p)
+                        export_pose_space(model, motion, settings, normals, (out, table, write), p)
                     };
                     return Ok(ExportMade::PoseSpace(step(watch, "export", export)?));
                 }
@@ -281,7 +308,8 @@ impl ShapesExport {
         }
         if driven {
             let settings = driver_settings(self.shapes, influences);
-            let driven = step(watch, "export", |p| export_driven(model, motion, settings, normals, (out, table), p))?;
+            let driven =
+                step(watch, "export", |p| export_driven(model, motion, settings, normals, (out, table, write), p))?;
             return Ok(ExportMade::Driven(driven));
         }
         let shapes = match self.shapes {
@@ -296,7 +324,8 @@ impl ShapesExport {
             return Err(ExportError::NoTargets.into());
         }
         let settings = ExportSettings { shapes, influences, normals };
-        let exported = step(watch, "export", |p| export_glb(model, motion, given.as_deref(), settings, out, p))?;
+        let exported =
+            step(watch, "export", |p| export_glb(model, motion, given.as_deref(), settings, (out, write), p))?;
         Ok(ExportMade::Baked { exported, corrects: corrects(model), refusal: refused })
     }
 }
@@ -306,7 +335,7 @@ impl LinearExport {
         &self,
         model: &ModelFile,
         read: &ReadOptions,
-        outputs: (&Output, Option<&Output>),
+        outputs: (&Output, Option<&Output>, &WriteOptions),
         watch: &dyn Watch,
     ) -> Result<ExportMade, Error> {
         let (rig, space) = (model.rig(), &model.space);
@@ -348,6 +377,16 @@ impl LinearExport {
 }
 
 impl ExportOutcome {
+    /// What the format changed or left out, in words.
+    pub fn changes(&self) -> &[String] {
+        match &self.made {
+            ExportMade::Baked { exported, .. } => &exported.changes,
+            ExportMade::Driven(driven) => &driven.changes,
+            ExportMade::PoseSpace(made) => &made.changes,
+            ExportMade::Linear(compiled) => &compiled.changes,
+        }
+    }
+
     /// `export --json`.
     pub fn json(&self) -> Value {
         let mut value = match &self.made {
@@ -356,6 +395,9 @@ impl ExportOutcome {
             ExportMade::PoseSpace(made) => made.json(),
             ExportMade::Linear(compiled) => compiled.json(self.model.rig().skeleton()),
         };
+        if !self.changes().is_empty() {
+            value["left_out"] = json!(self.changes());
+        }
         if let Some((path, bytes)) = &self.page {
             value["page"] = json!({ "path": path, "bytes": bytes });
         }

@@ -9,6 +9,7 @@ use crate::output::Output;
 use crate::recipe::{FitRecipe, Input, Watch, is_page, seen, step};
 use crate::report::viewer::{Shown as OnPage, Viewer, ViewerContents, ViewerCost, ViewerFrame, every, headline};
 use crate::report::{ScoredExamples, SetRole, unit_of};
+use crate::skins::WriteOptions;
 use crate::verbs::export::drivers::{
     Driven, DrivenGlb, DrivenReport, MorphNormals, PoseSpaceReport, Refusal, driven_glb, pose_space_glb, refusal,
 };
@@ -126,19 +127,21 @@ impl ViewerExport {
         let normals = if differs { &normals[..] } else { &normals[..1] };
         let (made, glbs) = if of_pose_space {
             let settings = pose_space_settings(self.shapes, self.kernels, self.influences);
-            let DrivenGlb { glbs, table, report } =
-                step(watch, "export", |p| pose_space_glb(model, motion, settings, normals, &place, p))?;
+            let DrivenGlb { glbs, table, report, .. } = step(watch, "export", |p| {
+                pose_space_glb(model, motion, settings, normals, (&place, &WriteOptions::default()), p)
+            })?;
             if !table.driver.channels.is_empty() {
                 let names =
                     table.driver.channels.iter().map(|channel| channel.name.as_str()).collect::<Vec<_>>().join(", ");
                 return Err(ExportError::ViewerChannels { names }.into());
             }
-            (ViewerMade::PoseSpace(Driven { bytes: glbs[glbs.len() - 1].len(), report }), glbs)
+            (ViewerMade::PoseSpace(Driven { bytes: glbs[glbs.len() - 1].len(), changes: vec![], report }), glbs)
         } else {
             let settings = driver_settings(self.shapes, self.influences);
-            let DrivenGlb { glbs, report, .. } =
-                step(watch, "export", |p| driven_glb(model, motion, settings, normals, &place, p))?;
-            (ViewerMade::Joints(Driven { bytes: glbs[glbs.len() - 1].len(), report }), glbs)
+            let DrivenGlb { glbs, report, .. } = step(watch, "export", |p| {
+                driven_glb(model, motion, settings, normals, (&place, &WriteOptions::default()), p)
+            })?;
+            (ViewerMade::Joints(Driven { bytes: glbs[glbs.len() - 1].len(), changes: vec![], report }), glbs)
         };
         let scores = match shown.as_ref().and_then(|shown| shown.truth.as_ref()) {
             None => None,
