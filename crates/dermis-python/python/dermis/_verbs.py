@@ -256,11 +256,11 @@ def transfer(
     meshes : path or list of paths
         Meshes that lie on the body at rest, or another character with its skeleton; a folder stands for the meshes in it.
     out : path
-        A file for one mesh (.dermis, .glb, .npz), a folder for several.
+        A file for one mesh (.dermis, .glb, .fbx, .npz), a folder for several.
     objects : list of str
         Objects of the body's own file that are clothes over the others, by name; `meshes` is then None.
     format : str, optional
-        What files in a folder are: "dermis", "glb" or "npz"; "dermis" for a model, "glb" for a rig by default.
+        What files in a folder are: "dermis", "glb", "fbx" or "npz"; "dermis" for a model, "glb" for a rig by default.
     weights, corrections, shapes : bool
         What is carried; all that the body has if none is named.
     influences : int, optional

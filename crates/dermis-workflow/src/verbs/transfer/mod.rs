@@ -39,7 +39,7 @@ pub struct TransferRecipe {
     /// Objects of its own mesh, by name, that are clothes over the others. They take the place of meshes.
     #[serde(default)]
     pub objects: Vec<String>,
-    /// Where the result goes: a file for one mesh (.dermis, .glb, .npz), a folder for several.
+    /// Where the result goes: a file for one mesh (.dermis, .glb, .fbx, .npz), a folder for several.
     pub out: PathBuf,
     /// What files in a folder end with; "dermis" for a model, "glb" for a rig by default.
     #[serde(default)]
@@ -232,7 +232,7 @@ impl TransferRecipe {
         if let Some(value) = self.gain.filter(|gain| !(0.0..=4.0).contains(gain)) {
             return Err(Any::Setting { setting: "gain", value, low: 0.0, high: 4.0 });
         }
-        let single = matches!(ending(&self.out).as_str(), "dermis" | "glb" | "npz");
+        let single = FORMATS.contains(&ending(&self.out).as_str());
         let mut from = step(watch, "read body", |_| read_body(&self.from))?;
         let own = OwnObjects::of(self, &mut from)?;
         let inputs = if own.is_some() { vec![] } else { self.meshes()? };
@@ -245,7 +245,7 @@ impl TransferRecipe {
                 check_folder(&self.out)?;
                 let usual = if from.has_corrections { "dermis" } else { "glb" };
                 let format = self.format.as_deref().unwrap_or(usual);
-                if !matches!(format, "dermis" | "glb" | "npz") {
+                if !FORMATS.contains(&format) {
                     return Err(Any::lacks(&self.out, format!("a rig cannot be written as \".{format}\""), ENDINGS));
                 }
                 names(&inputs)?.iter().map(|name| self.out.join(format!("{name}.{format}"))).collect()
@@ -489,8 +489,10 @@ impl TransferRecipe {
     }
 }
 
-/// What results may end with.
-const ENDINGS: &str = "use .dermis, .glb or .npz; several meshes go into a folder";
+/// What results are.
+const FORMATS: [&str; 4] = ["dermis", "glb", "fbx", "npz"];
+/// What they may end with.
+const ENDINGS: &str = "use .dermis, .glb, .fbx or .npz; several meshes go into a folder";
 
 fn check_folder(path: &Path) -> Result<(), Any> {
     match ending(path).as_str() {

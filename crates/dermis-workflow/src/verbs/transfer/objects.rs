@@ -2,7 +2,7 @@
 
 use super::error::Error;
 use super::write::{Made, clips, header};
-use super::{From, To, TransferRecipe};
+use super::{FORMATS, From, To, TransferRecipe};
 use crate::error::Error as Any;
 use crate::output::{Output, ending};
 use dermis_deform::RiggedDeformer;
@@ -30,8 +30,12 @@ impl OwnObjects {
         if !recipe.to.is_empty() {
             return Err(Error::MeshesAndObjects.into());
         }
-        if !matches!(ending(&recipe.out).as_str(), "dermis" | "glb" | "npz") {
-            return Err(Any::lacks(&recipe.out, "objects of one mesh stay in one file", "use .dermis, .glb or .npz"));
+        if !FORMATS.contains(&ending(&recipe.out).as_str()) {
+            return Err(Any::lacks(
+                &recipe.out,
+                "objects of one mesh stay in one file",
+                "use .dermis, .glb, .fbx or .npz",
+            ));
         }
         let places = [("map", recipe.map.is_some()), ("pairs", recipe.pairs.is_some())];
         if let Some((setting, _)) = places.into_iter().find(|(_, is_set)| *is_set) {

@@ -74,7 +74,7 @@ pub(super) fn header(recipe: &TransferRecipe, from: &From, told: Value) -> Resul
 
 /// The clips of a body for a file that holds them.
 pub(super) fn clips(from: &From, output: &Output) -> Vec<Clip> {
-    from.clips.iter().filter(|_| ending(output.path()) == "glb").map(again).collect()
+    from.clips.iter().filter(|_| ending(output.path()) != "npz").map(again).collect()
 }
 
 /// A clip once more.
