@@ -28,8 +28,10 @@ use std::process::{Command, ExitCode};
 
 /// The oldest C library that program and package run with: that of manylinux2014, and of what Rust itself asks for.
 const GLIBC: &str = "2.17";
-/// How program and package are compiled.
-const PROFILE: &str = "dist";
+/// How the program is compiled. It has no use for unwinding.
+const PROGRAM_PROFILE: &str = "dist-program";
+/// How the library of the package is.
+const LIBRARY_PROFILE: &str = "dist";
 /// The file of notices in whatever is given away.
 const NOTICES: &str = "THIRD-PARTY.txt";
 const LICENCES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
@@ -90,8 +92,8 @@ fn made(out: &Path) -> Result<Made, String> {
     let version = graph.version("dermis-cli")?;
     let notices = graph.notices(&["dermis-cli", "dermis-python"])?;
 
-    let built = build(&machine, &environment)?;
-    let (program, library) = (built.join("dermis"), built.join("lib_dermis.so"));
+    let program = build("dermis-cli", PROGRAM_PROFILE, &machine, &environment)?.join("dermis");
+    let library = build("dermis-python", LIBRARY_PROFILE, &machine, &environment)?.join("lib_dermis.so");
     let stage = target().join("release-stage");
     let _ = std::fs::remove_dir_all(&stage);
     std::fs::create_dir_all(&stage).map_err(|error| format!("{}: {error}", stage.display()))?;
@@ -134,12 +136,12 @@ fn made(out: &Path) -> Result<Made, String> {
     Ok(Made { version, machine, program: archive, wheel, source, zips })
 }
 
-/// Program and library, together: what both are made of is compiled once. Returns the folder that holds them.
-fn build(machine: &str, environment: &Path) -> Result<PathBuf, String> {
+/// Compiles a package. Returns the folder that holds it.
+fn build(package: &str, profile: &str, machine: &str, environment: &Path) -> Result<PathBuf, String> {
     let mut zig = cargo("zigbuild");
-    zig.args(["--profile", PROFILE, "--package", "dermis-cli", "--package", "dermis-python", "--target"]);
+    zig.args(["--profile", profile, "--package", package, "--target"]);
     tool(zig.arg(format!("{machine}.{GLIBC}")).env("PATH", path_with(environment)?))?;
-    Ok(target().join(machine).join(PROFILE))
+    Ok(target().join(machine).join(profile))
 }
 
 /// The search path with the programs of an environment first.
