@@ -6,15 +6,16 @@ mod objects;
 mod page;
 mod place;
 mod poses;
+mod read;
 mod write;
 
 use crate::error::Error as Any;
-use crate::load::{FileNote, ReadOptions, kind_of, load_model, load_rig_with_clips, read_contents};
+use crate::load::{FileNote, ReadOptions};
 use crate::output::{Output, ending, reserve_file, reserve_folder};
 use crate::recipe::{Existing, Input, Watch, keep, reserve_page, seen, step};
 pub use character::{CharacterMatch, GainFound};
-use dermis_deform::{Base, Deformer, RiggedDeformer};
-use dermis_io::{Clip, Contents, Flaw, Format, ModelFile, Space};
+use dermis_deform::{Base, Deformer};
+use dermis_io::{Clip, Contents, ModelFile};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, Influences, Mesh, MorphTarget, Rig};
 use dermis_transfer::islands::Held;
@@ -233,7 +234,7 @@ impl TransferRecipe {
             return Err(Any::Setting { setting: "gain", value, low: 0.0, high: 4.0 });
         }
         let single = FORMATS.contains(&ending(&self.out).as_str());
-        let mut from = step(watch, "read body", |_| read_body(&self.from))?;
+        let mut from = step(watch, "read body", |_| read::body(&self.from))?;
         let own = OwnObjects::of(self, &mut from)?;
         let inputs = if own.is_some() { vec![] } else { self.meshes()? };
         if single && inputs.len() > 1 {
@@ -271,7 +272,7 @@ impl TransferRecipe {
         }
         let mut notes = vec![from.note.clone()];
         let read = step(watch, "read meshes", |_| {
-            let read = |input: &Input| read_mesh(input, &from.contents.space, &self.read);
+            let read = |input: &Input| read::mesh(input, &from.contents.space, &self.read);
             inputs.iter().map(read).collect::<Result<Vec<_>, Any>>()
         })?;
         notes.extend(read.iter().map(|(_, note)| note.clone()));
@@ -427,7 +428,7 @@ impl TransferRecipe {
         let settings = Settings { stiff: self.stiff_islands, falloff: self.falloff, ..Settings::default() };
         let operator = Operator::new(body, &mesh, &settings).map_err(named)?;
         let of_body = from.file.weights().cloned().unwrap_or_default();
-        let own = if self.weights { None } else { own_weights(&to.contents, from.file.rig(), &path)? };
+        let own = if self.weights { None } else { read::own_weights(&to.contents, from.file.rig(), &path)? };
         let most = self.influences.unwrap_or_else(|| of_body.largest_count().max(1));
         let weights = match &own {
             Some(own) => own.clone(),
@@ -516,94 +517,6 @@ fn names(inputs: &[Input]) -> Result<Vec<String>, Any> {
 
 fn name_of(path: &Path) -> String {
     path.file_stem().map_or_else(|| "mesh".into(), |stem| stem.to_string_lossy().into_owned())
-}
-
-fn read_body(input: &Input) -> Result<From, Any> {
-    let path = &input.file.path;
-    if kind_of(path) == Some(Format::Model) {
-        let (file, note) = load_model(path)?;
-        let deformer = file.baked().widened().map_err(|e| Any::lacks(path, e.to_string(), ""))?;
-        let contents = Contents { space: file.space.clone(), ..Contents::default() };
-        let has_corrections =
-            !deformer.corrections().is_empty() || !matches!(deformer.base(), Base::Lbs(_) | Base::Rigid(_));
-        return Ok(From { file, deformer, has_corrections, morphs: vec![], contents, clips: vec![], note });
-    }
-    let (loaded, _) = load_rig_with_clips(path)?;
-    let (mut contents, mut note) = read_contents(path, &Space::default())?;
-    note.role = "body".into();
-    let weights = loaded.rig.weights().cloned();
-    let Some(weights) = weights else {
-        return Err(Error::Nothing { body: path.clone(), what: "skinning weights" }.into());
-    };
-    let deformer = Deformer::new(loaded.rig.mesh().positions.clone(), Base::Lbs(weights), None);
-    let deformer = deformer.map_err(|e| Any::lacks(path, e.to_string(), ""))?;
-    let model = RiggedDeformer::new(loaded.rig, None, deformer.bake(), None)?;
-    let header = dermis_io::ModelHeader { method: "lbs".into(), program: crate::PROGRAM.into(), ..Default::default() };
-    let file = ModelFile { model, space: contents.space.clone(), header };
-    let clips = std::mem::take(&mut contents.clips).into_iter().map(Arc::new).collect();
-    let morphs = std::mem::take(&mut contents.morphs);
-    Ok(From { file, deformer, has_corrections: false, morphs, contents, clips, note })
-}
-
-fn read_mesh(input: &Input, space: &Space, read: &ReadOptions) -> Result<(To, FileNote), Any> {
-    let path = &input.file.path;
-    let (contents, mut note) = match kind_of(path) {
-        Some(Format::Model) => {
-            let (file, note) = load_model(path)?;
-            let rig = file.rig();
-            let contents = Contents {
-                space: file.space.clone(),
-                mesh: Some(rig.mesh().clone()),
-                skeleton: Some(rig.skeleton().clone()),
-                weights: rig.weights().cloned(),
-                ..Contents::default()
-            };
-            (contents, note)
-        }
-        _ => {
-            let stated = read.space_of(path, space);
-            let (mut contents, mut note) = read_contents(path, &stated)?;
-            input.file.select(&mut contents)?;
-            // A bundle that states neither axes nor unit has those of the body.
-            if contents.warnings.iter().any(|warning| warning.flaw == Flaw::UnknownSpace) {
-                let to_ours = stated.to_ours();
-                for p in contents.mesh.iter_mut().flat_map(|mesh| &mut mesh.positions) {
-                    *p = to_ours.transform_point3(*p);
-                }
-                contents.space = stated;
-                let assumed = Flaw::UnknownSpace.to_string();
-                note.remarks.retain(|remark| !remark.contains(&assumed));
-                note.needs.space = true;
-            }
-            (contents, note)
-        }
-    };
-    note.role = "mesh".into();
-    Ok((To { input: input.clone(), name: name_of(path), contents }, note))
-}
-
-/// Weights that the mesh's file has for the body's bones.
-fn own_weights(contents: &Contents, rig: &Rig, path: &Path) -> Result<Option<Influences>, Any> {
-    let (Some(weights), Some(skeleton)) = (&contents.weights, &contents.skeleton) else { return Ok(None) };
-    let places: Vec<Option<BoneIndex>> = skeleton.names().iter().map(|name| rig.skeleton().find(name)).collect();
-    let mut used: Vec<BoneIndex> = weights.rows().flatten().map(|(bone, _)| *bone).collect();
-    used.sort_unstable();
-    used.dedup();
-    let unknown: Vec<BoneIndex> = used.iter().copied().filter(|bone| places[bone.get()].is_none()).collect();
-    match unknown.first() {
-        // Not one bone in common: weights of something else.
-        Some(_) if unknown.len() == used.len() => Ok(None),
-        Some(&first) => Err(Error::OtherSkeleton {
-            mesh: path.to_path_buf(),
-            count: unknown.len(),
-            first: skeleton.names()[first].clone(),
-        }
-        .into()),
-        None => {
-            let places: Vec<usize> = places.iter().map(|place| place.map_or(0, BoneIndex::get)).collect();
-            Ok(Some(weights.with_bones(&places)))
-        }
-    }
 }
 
 fn carried_shapes(operator: &Operator, morphs: &[MorphTarget]) -> Result<Vec<MorphTarget>, TransferError> {
