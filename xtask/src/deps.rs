@@ -98,6 +98,7 @@ const TABLE: &[Rule] = &[
             "dermis-fit",
             "dermis-measure",
             "dermis-compile",
+            "dermis-transfer",
             "dermis-motion",
             "dermis-io",
             "dermis-files",

@@ -27,6 +27,10 @@ fn a_scene_becomes_a_motion_in_every_format() {
         let text = desk.good(&format!("animate shots/bend.json -o {out}")).out;
         assert!(text.contains("\"bend\": 11 frames, 1.00 s") && text.contains(&format!("written: {out}")), "{text}");
     }
+    // Between its frames the motion of an FBX file is that of the others.
+    let said = desk.good("animate shots/bend.json -o bend.fbx").out;
+    let off = said.split("at most ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap().parse::<f64>().unwrap();
+    assert!(off < 2e-4, "{said}");
     let file = &desk.json("inspect bend.npz --json")[0];
     assert_eq!(file["poses"].as_u64(), Some(11));
     // What comes out is a motion like any other.
@@ -115,7 +119,7 @@ fn bad_scenes_are_told_by_file_line_key_and_what_was_expected() {
         desk.bad("animate shots/bad.json -o bad.glb", says);
     }
     desk.bad("animate shots/gone.json -o bad.glb", &["\"shots/gone.json\""]);
-    desk.bad("animate shots/bend.json -o bad.fbx", &["bad.fbx"]);
+    desk.bad("animate shots/bend.json -o bad.usd", &["bad.usd"]);
     assert!(!exists(&desk.path("bad.glb")));
     for end in [0, 1, 20, 90, SCENE.len() - 1] {
         desk.put("shots/bad.json", &SCENE[..end]);

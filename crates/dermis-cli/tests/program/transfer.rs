@@ -186,7 +186,7 @@ fn what_does_not_go_together_is_refused_with_the_remedy() {
         ("transfer body.dermis sleeve.obj -o x.glb --corrections", vec!["cannot hold corrections", ".dermis"]),
         ("transfer body.npz sleeve.obj -o x.dermis --corrections", vec!["has no corrections"]),
         ("transfer body.npz sleeve.obj -o x.glb --shapes", vec!["has no morph targets"]),
-        ("transfer body.npz sleeve.obj -o x.fbx", vec![".fbx", ".glb"]),
+        ("transfer body.npz sleeve.obj -o x.usd", vec![".usd", ".glb"]),
         ("transfer sleeve.obj sleeve.obj -o x.glb", vec!["skeleton"]),
         ("transfer body.dermis sleeve.obj -o x.dermis --influences 0", vec!["--influences 0"]),
         ("transfer body.dermis sleeve.obj -o x.dermis --stiff-islands -1", vec!["stiff-islands"]),

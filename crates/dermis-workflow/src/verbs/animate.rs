@@ -5,6 +5,8 @@ use crate::convert::{Converted, is_folder, write_converted};
 use crate::error::Error;
 use crate::load::{FileNote, ReadOptions, Source, load_motion, note, read_bytes, read_contents};
 use crate::recipe::{Existing, Input, Watch, keep, reserve, seen, step};
+use crate::skins::is_fbx;
+use dermis_io::fbx::clip_of_frames;
 use dermis_io::gltf::MorphNormals;
 use dermis_io::scene::{self, SceneFile, SceneFileError};
 use dermis_io::{Clip, ClipFrame, Contents, Space};
@@ -122,7 +124,16 @@ impl AnimateRecipe {
         contents.frames_per_second = Some(scene.scene.clock.rate());
         contents.default_pose = None;
         contents.records.clear();
-        contents.clips = vec![clip(&played, times)];
+        contents.clips = vec![match is_fbx(&self.out) {
+            // Its keys are angles, more of them than frames.
+            true => {
+                let poses: Vec<_> = played.motion.frames.iter().map(|frame| frame.pose.clone()).collect();
+                let (name, weights) = (&played.motion.name, played.shape_weights.clone());
+                let joined = clip_of_frames(name, Some(rig.skeleton()), times, &poses, weights);
+                joined.map_err(FileError::write(out.path()))?
+            }
+            false => clip(&played, times),
+        }];
         // Its own keys are the frames: a rate for the clips it was made of does not sample it again.
         let written = ReadOptions { fps: None, ..self.read.clone() };
         let source = Source { path: rig_source.path.clone(), part: None };
