@@ -1,9 +1,9 @@
-"""Asks Blender whether a skinned GLB deforms as the positions in a bundle say.
+"""Asks Blender whether a skinned GLB or FBX file deforms as the positions in a bundle say.
 
-    python tools/check_blender.py CHARACTER.glb BUNDLE.npz [--clip NAME] [--linear] [--times 0.5,1.25] [--poses 3,7]
+    python tools/check_blender.py CHARACTER BUNDLE.npz [--clip NAME] [--linear] [--times 0.5,1.25] [--poses 3,7]
         [--limit 1e-5]
 
-Imports the GLB with Blender's own glTF importer, sets its first animation, or the one named, to each time, evaluates the
+Imports the file with Blender's own importer, sets its first animation, or the one named, to each time, evaluates the
 mesh, and compares it with the bundle's `vertices` at the pose of the same position in the list. With --linear it compares
 with linear blend skinning by the bundle's `bind_matrices`, `pose_matrices` and `lbs_weights` instead. Times default to
 the bundle's `frame_times`, poses to all. Vertices are matched by order if the counts agree, else by position at rest.
@@ -86,8 +86,8 @@ def match(rest, wanted, limit):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Compare a GLB as Blender deforms it with a bundle")
-    parser.add_argument("glb")
+    parser = argparse.ArgumentParser(description="Compare a character as Blender deforms it with a bundle")
+    parser.add_argument("character")
     parser.add_argument("npz")
     parser.add_argument("--clip", help="name of the animation; default: the first")
     parser.add_argument("--linear", action="store_true", help="compare with the linear blend of the bundle's weights")
@@ -113,10 +113,14 @@ def main():
     diagonal = np.linalg.norm(wanted_rest.max(axis=0) - wanted_rest.min(axis=0))
 
     bpy.ops.wm.read_factory_settings(use_empty=True)
-    bpy.ops.import_scene.gltf(filepath=args.glb)
+    if args.character.lower().endswith(".fbx"):
+        # Time zero is frame zero, as it is in a GLB.
+        bpy.ops.import_scene.fbx(filepath=args.character, anim_offset=0.0)
+    else:
+        bpy.ops.import_scene.gltf(filepath=args.character)
     skinned = [o for o in bpy.data.objects if o.type == "MESH" and any(m.type == "ARMATURE" for m in o.modifiers)]
     if len(skinned) != 1:
-        refuse(f"{args.glb}: Blender imported {len(skinned)} skinned meshes, one is needed")
+        refuse(f"{args.character}: Blender imported {len(skinned)} skinned meshes, one is needed")
     thing = skinned[0]
     scene = bpy.context.scene
     if args.clip is not None:

@@ -113,28 +113,26 @@ pub fn run(install_tools: bool) -> ExitCode {
     steps.run("exported walk in the glTF validator", || {
         of(Command::new("node").arg("tools/validate_gltf.mjs").arg(demo.join("body_walk_learnt.glb")))
     });
-    steps.run("exported walk in Blender", || match (bpy::python(), dermis(), dermis()) {
-        (None, ..) => Outcome::NotRun(bpy::MISSING.into()),
-        (Some(python), Some(mut pose), Some(mut export)) => {
-            // With as many targets as frames nothing is lost: Blender must show the model itself.
-            let (motion, skins, glb) = (demo.join("body_walk.npz"), demo.join("walk.npz"), demo.join("walk.glb"));
-            let model = demo.join("body.dermis");
-            pose.arg("pose").arg(&model).arg("--motion").arg(&motion).arg("--force").arg("-o").arg(&skins);
-            export
-                .args(["export", "shapes"])
-                .arg(&model)
-                .arg("--motion")
-                .arg(&motion)
-                .args(["--shapes", "64", "--force", "-o"]);
-            match (of(&mut pose), of(export.arg(&glb))) {
-                (Outcome::Passed, Outcome::Passed) => {
-                    of(Command::new(python).arg("tools/check_blender.py").arg(&glb).arg(&skins))
+    for (step, file) in [("exported walk in Blender", "walk.glb"), ("exported walk as FBX in Blender", "walk.fbx")] {
+        steps.run(step, || match (bpy::python(), dermis(), dermis()) {
+            (None, ..) => Outcome::NotRun(bpy::MISSING.into()),
+            (Some(python), Some(mut pose), Some(mut export)) => {
+                // With as many targets as frames nothing is lost: Blender must show the model itself.
+                let (motion, skins, file) = (demo.join("body_walk.npz"), demo.join("walk.npz"), demo.join(file));
+                let model = demo.join("body.dermis");
+                pose.arg("pose").arg(&model).arg("--motion").arg(&motion).arg("--force").arg("-o").arg(&skins);
+                export.args(["export", "shapes"]).arg(&model).arg("--motion").arg(&motion);
+                export.args(["--shapes", "64", "--force", "-o"]);
+                match (of(&mut pose), of(export.arg(&file))) {
+                    (Outcome::Passed, Outcome::Passed) => {
+                        of(Command::new(python).arg("tools/check_blender.py").arg(&file).arg(&skins))
+                    }
+                    _ => Outcome::Failed,
                 }
-                _ => Outcome::Failed,
             }
-        }
-        _ => Outcome::Failed,
-    });
+            _ => Outcome::Failed,
+        });
+    }
     steps.run("driven shapes in Blender", || match (bpy::python(), &program) {
         (None, _) => Outcome::NotRun(bpy::MISSING.into()),
         (Some(python), Some(program)) => driven_shapes(&python, program, &demo),
