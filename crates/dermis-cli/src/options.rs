@@ -176,7 +176,7 @@ pub fn page(text: &str) -> Result<PathBuf, String> {
 pub fn compression(text: &str) -> Result<Compression, String> {
     match text {
         "meshopt" => Ok(Compression::Meshopt),
-        _ => Err("\"meshopt\" is what there is".into()),
+        _ => Err("the only codec is \"meshopt\"".into()),
     }
 }
 

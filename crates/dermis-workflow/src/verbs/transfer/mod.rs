@@ -397,7 +397,7 @@ impl TransferRecipe {
         }
         // A bundle would have the poses of one clip, as examples without a skin.
         if !from.clips.is_empty() && outputs.iter().any(|out| ending(out.path()) == "npz") {
-            left_out.push(format!("{} clips: a GLB holds them", from.clips.len()));
+            left_out.push(format!("clips ({}): a GLB or an FBX file holds them", from.clips.len()));
         }
         if !any && !from.morphs.is_empty() && model {
             left_out.push(format!("{} morph targets: a GLB or a bundle holds them", from.morphs.len()));
