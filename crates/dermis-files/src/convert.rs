@@ -13,7 +13,7 @@ use crate::output::{Output, ending};
 use crate::skins::{WriteOptions, write_scene, write_shapes};
 use dermis_io::gltf::{GlbClip, GlbScene, Keyed, MorphNormals};
 use dermis_io::npz::StoredFloat;
-use dermis_io::obj::Normals;
+use dermis_io::obj::{Normals, library};
 use dermis_io::{
     AppearanceCounts, Clip, ClipFrame, Contents, Format, Record, Space, UpAxis, appearance_counts, match_vertices,
 };
@@ -519,8 +519,17 @@ fn write_sequence(
         if contents.mesh.as_ref().and_then(|m| m.render.as_ref()).is_some_and(|r| !r.normals.is_empty()) {
             done.left_out.push("normals".into());
         }
-        let materials = appearance(contents).into_iter().filter(|(_, what)| *what == "materials");
-        materials.for_each(|(count, what)| done.leave(count, what));
+        let library = contents.mesh.as_ref().and_then(|mesh| library(mesh, ""));
+        let is_held = |what: &str| ["materials", "textures", "images"].contains(&what);
+        for (count, what) in appearance(contents).into_iter().filter(|(_, what)| library.is_none() || !is_held(what)) {
+            done.leave(count, what);
+        }
+        if let Some(library) = library {
+            done.hold(library.materials, "materials");
+            done.hold(library.images.len(), "images");
+            done.left_out.extend(library.left_out);
+        }
+        return Ok(());
     }
     leave_appearance(contents, done);
     Ok(())

@@ -407,7 +407,7 @@ fn with_both(
         check_skins(
             rig,
             &examples,
-            &(0..rig.mesh().positions.len()),
+            None,
             &|pose| own_skin(rig, pose),
             options.trust_order,
             path,

@@ -281,6 +281,11 @@ impl Output {
         })
     }
 
+    /// Another file in the same folder, which the output refers to: kept or replaced as the output is.
+    pub fn beside(&self, name: &str) -> Self {
+        Self { path: folder_of(&self.path).join(name), compress: None, ..self.clone() }
+    }
+
     /// Writes the file once more, over the one that this output has written.
     ///
     /// # Errors

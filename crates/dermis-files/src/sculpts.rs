@@ -22,7 +22,6 @@ use dermis_rig::progress::proceed;
 use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, LocalSculpt, Mesh, Progress, Rig, make_unique};
 use part::Part;
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -68,9 +67,9 @@ impl std::str::FromStr for SculptSource {
 pub struct Sculpts {
     /// One per sculpt: its name, its pose, its positions in the rig's vertex order. No name occurs twice.
     pub examples: Vec<Example>,
-    /// Of each, the vertices of the object that it covers; `None` if it covers the rig, or its file has a mask. Of such a sculpt those
-    /// vertices of the object were touched that differ from what was shown.
-    pub objects: Vec<Option<Range<usize>>>,
+    /// Of each, the vertices of the objects that it covers; `None` if it covers the rig, or its file has a mask. Of such a sculpt those
+    /// vertices of the objects were touched that differ from what was shown.
+    pub objects: Vec<Option<Vec<u32>>>,
     /// What a user should know, in sentences.
     pub warnings: Vec<String>,
     /// What was read.
@@ -95,12 +94,12 @@ impl<'a> ShownSkin<'a> {
 /// A sculpt whose pose is not known yet, in the rig's vertex order.
 struct Shape {
     name: String,
-    /// Of the object alone, until its pose says what was shown of the others.
+    /// Of the objects that it covers alone, until its pose says what was shown of the others.
     positions: Vec<DVec3>,
-    /// The object that it covers, if it does not cover the rig.
+    /// The objects that it covers, if it does not cover the rig.
     part: Option<Rc<Part>>,
-    /// The vertices of that object, if the file says nothing of what was touched.
-    object: Option<Range<usize>>,
+    /// The vertices of these objects, if the file says nothing of what was touched.
+    object: Option<Vec<u32>>,
     /// Its file, as a place in the list of sources.
     file: usize,
     /// The pose that its source names.
@@ -231,7 +230,7 @@ pub fn load_sculpts(
         let set = ExampleSet::new(String::new(), examples.collect(), rig)
             .map_err(|e| FileError::lacks(path, e.to_string(), "export it again: positions must be numbers"))?;
         let covers = shapes[first].covers();
-        let check = |some: &[Example]| check_skins(rig, some, &covers, &shown.skin, is_ordered, path);
+        let check = |some: &[Example]| check_skins(rig, some, covers.as_deref(), &shown.skin, is_ordered, path);
         set.examples().chunks(LOOKED_AT).try_for_each(check)?;
         read.objects.resize(read.examples.len(), None);
         read.objects.extend(shapes[first..first + count].iter().map(|shape| shape.object.clone()));
@@ -242,7 +241,7 @@ pub fn load_sculpts(
 }
 
 impl Shape {
-    /// Makes a sculpt of one object one of the whole skin, which was touched nowhere else.
+    /// Makes a sculpt of some objects one of the whole skin, which was touched nowhere else.
     fn complete(&mut self, rig: &Rig, frame: &Frame, shown: &ShownSkin<'_>) {
         let Some(part) = &self.part else { return };
         let pose = rig.skeleton().bone_transforms(&frame.pose);
@@ -252,9 +251,9 @@ impl Shape {
         self.positions = part.within(&self.positions, elsewhere);
     }
 
-    /// The vertices of the rig that it covers.
-    fn covers(&self) -> Range<usize> {
-        self.part.as_ref().map_or(0..self.positions.len(), |part| part.range.clone())
+    /// The vertices of the rig that it covers, if not all.
+    fn covers(&self) -> Option<Vec<u32>> {
+        self.part.as_ref().map(|part| part.vertices.clone())
     }
 }
 
@@ -275,7 +274,7 @@ fn bare(
     let own = part.as_ref().map_or(rig.mesh(), |part| &part.mesh);
     let options = &part.as_ref().map_or_else(|| options.clone(), |part| part.options(rig.mesh(), options));
     if let Some(part) = &part {
-        note.remarks.push(format!("it covers the object \"{:.100}\"; the others count as not sculpted", part.name));
+        note.remarks.push(format!("it covers the {}; the others count as not sculpted", part.names()));
     }
     let records: Vec<(String, &Vec<DVec3>)> =
         contents.records.iter().filter_map(|r| Some((r.label.clone(), r.positions.as_ref()?))).collect();
@@ -312,7 +311,7 @@ fn bare(
         name,
         positions: found.gather(&p),
         part: part.clone(),
-        object: part.as_ref().filter(|_| local.is_none()).map(|part| part.range.clone()),
+        object: part.as_ref().filter(|_| local.is_none()).map(|part| part.vertices.clone()),
         file,
         at: None,
         is_ordered,

@@ -2,10 +2,11 @@
 
 use crate::error::FileError;
 use crate::output::{Output, ending};
+use crate::provenance::name_of;
 use dermis_io::fbx::{FbxScene, FbxWritten, clip_of_frames, common_space};
 use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_io::npz::StoredFloat;
-use dermis_io::obj::Normals;
+use dermis_io::obj::{Library, Normals, library};
 use dermis_io::{Clip, Contents, Fill, Format, ModelFile, Record, Space, UpAxis, WriteError, point_cache, to_bytes};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Mesh, Motion, Skeleton};
@@ -66,7 +67,7 @@ pub fn write_skins(posed: &Contents, fill: Fill<'_>, normals: Normals, output: &
 }
 
 /// Writes shapes of one mesh, one per time, in a format that holds nothing else: .pc2, .mdd, .obj for one shape, a folder of OBJ files
-/// otherwise. Result: vertices per shape.
+/// otherwise. Beside OBJ files stands the library of their materials, with its pictures. Result: vertices per shape.
 ///
 /// Point caches are in the order the mesh's file draws its vertices; they alone need no mesh.
 pub(crate) fn write_shapes(
@@ -107,21 +108,30 @@ pub(crate) fn write_shapes(
         }
         "obj" if count == 1 => {
             let mesh = needed()?;
+            let stem = name_of(&path.with_extension(""));
+            let library = library(mesh, &stem);
+            let name = library.as_ref().map(|_| format!("{stem}.mtl"));
+            for (name, bytes) in files_of(library.as_ref(), name.as_deref()) {
+                output.beside(name).write(bytes)?;
+            }
             output.write_with(|out| {
                 fill(0, &mut skin)?;
-                dermis_io::obj::write_shape(mesh, &skin, normals, space, out)
+                dermis_io::obj::write_shape(mesh, &skin, normals, name.as_deref(), space, out)
             })?;
             Ok(skin.len())
         }
         "" => {
             let mesh = needed()?;
             let digits = count.to_string().len().max(4);
+            let library = library(mesh, "materials");
+            let materials = library.as_ref().map(|_| "materials.mtl");
             output.sequence(|write| {
+                files_of(library.as_ref(), materials).try_for_each(|(name, bytes)| write(name, bytes))?;
                 let mut written = std::collections::HashSet::new();
                 for at in 0..count {
                     let bytes = to_bytes(|out| {
                         fill(at, &mut skin)?;
-                        dermis_io::obj::write_shape(mesh, &skin, normals, space, out)
+                        dermis_io::obj::write_shape(mesh, &skin, normals, materials, space, out)
                     });
                     let name = format!("frame_{at:0digits$}.obj");
                     write(&name, &bytes.map_err(FileError::write(path))?)?;
@@ -133,6 +143,16 @@ pub(crate) fn write_shapes(
         }
         _ => Err(FileError::lacks(path, format!("{count} skins cannot be written as \".{ending}\""), SKIN_ENDINGS)),
     }
+}
+
+/// Name and content of the files of a library that is called `name`: the pictures, then itself.
+fn files_of<'a>(
+    library: Option<&'a Library<'_>>,
+    name: Option<&'a str>,
+) -> impl Iterator<Item = (&'a str, &'a [u8])> + use<'a> {
+    let images = library.into_iter().flat_map(|library| &library.images);
+    let images = images.map(|(name, image)| (name.as_str(), &image.bytes[..]));
+    images.chain(name.zip(library.map(|library| library.text.as_bytes())))
 }
 
 /// Frames of an earlier, longer motion in the same folder would be taken for the end of this one.

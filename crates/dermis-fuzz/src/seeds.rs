@@ -36,7 +36,7 @@ mod tests {
         let archives = super::archives().iter().map(dermis_testkit::ogawa::Archive::bytes).collect();
         check("alembic", archives, &|bytes| said(alembic::read(bytes, "a.abc", &space)));
         let single = super::obj_files().into_iter().filter(|file| !file.contains(&0)).collect();
-        check("obj", single, &|bytes| said(obj::read(bytes, "a.obj", &space)));
+        check("obj", single, &|bytes| said(obj::read(bytes, "a.obj", &space, &crate::used::no_file)));
         check("bvh", super::bvh_files(), &|bytes| said(bvh::read(bytes, "a.bvh", &space)));
         let arm = dermis_testkit::Arm::new(4, 5);
         check("stack", super::stacks(), &|bytes| said(dermis_io::stack_file::read(bytes, &arm.rig, &space)));

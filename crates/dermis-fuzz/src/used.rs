@@ -299,7 +299,7 @@ fn written_as_shapes(contents: &Contents) {
     if let Some(mesh) = &contents.mesh
         && let Ok(bytes) = to_bytes(|out| obj::write(mesh, &mesh.positions, &space, out))
     {
-        let again = obj::read(&bytes, "again.obj", &space).expect("an OBJ file that was written");
+        let again = obj::read(&bytes, "again.obj", &space, &no_file).expect("an OBJ file that was written");
         assert_eq!(again.mesh.expect("an OBJ file has a mesh").positions, mesh.positions);
     }
 }

@@ -1,6 +1,23 @@
 //! The corners of polygons as a mesh draws them.
 
 use dermis_rig::{Mesh, Polygons, RenderMesh};
+use std::borrow::Cow;
+
+/// The polygons of a mesh: its triangles if it has no others.
+pub(crate) fn polygons_of(mesh: &Mesh) -> Cow<'_, Polygons> {
+    match &mesh.polygons {
+        Some(polygons) => Cow::Borrowed(polygons),
+        None => Cow::Owned(Polygons {
+            counts: vec![3; mesh.triangles.len()],
+            indices: mesh.triangles.as_flattened().to_vec(),
+        }),
+    }
+}
+
+/// [`drawn_corners`] of what a mesh draws and its polygons.
+pub(crate) fn drawn_as_split(mesh: &Mesh) -> Option<Vec<u32>> {
+    drawn_corners(mesh, mesh.render.as_ref()?, &polygons_of(mesh))
+}
 
 /// The drawn vertex of every polygon corner, if the triangles drawn are those that the polygons were split into, one for one. `None` also
 /// where a polygon meets a vertex twice and draws it differently.

@@ -75,6 +75,23 @@ fn header(bytes: &[u8]) -> Value {
     serde_json::from_slice(&bytes[20..20 + size]).unwrap()
 }
 
+/// A GLB with another JSON.
+fn edited(bytes: &[u8], change: impl Fn(&mut Value)) -> Vec<u8> {
+    let mut json = header(bytes);
+    change(&mut json);
+    let mut text = json.to_string();
+    text.extend(std::iter::repeat_n(' ', text.len().next_multiple_of(4) - text.len()));
+    let size = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
+    let mut made = bytes[..12].to_vec();
+    made.extend((text.len() as u32).to_le_bytes());
+    made.extend(b"JSON");
+    made.extend(text.as_bytes());
+    made.extend(&bytes[20 + size..]);
+    let length = made.len() as u32;
+    made[8..12].copy_from_slice(&length.to_le_bytes());
+    made
+}
+
 /// The first two vertices of the quad without a name, and a vertex of the body.
 fn morphs(vertices: usize) -> Vec<MorphTarget> {
     let moved = |name: &str, list: &[usize]| {
@@ -150,7 +167,7 @@ fn a_glb_has_a_node_for_every_object() {
         let flaws: Vec<Flaw> = back.warnings.iter().map(|warning| warning.flaw).collect();
         assert!(flaws.contains(&Flaw::Hidden) && !flaws.contains(&Flaw::Joined), "{flaws:?}");
         let unread: Vec<&str> = back.unread.iter().map(String::as_str).collect();
-        assert_eq!(unread, ["ACME_drives"]);
+        assert_eq!(unread, [""; 0]);
         if let Some(render) = &mesh.render {
             let drawn = read.render.as_ref().unwrap();
             let names: Vec<&str> = drawn.parts.iter().map(|part| part.name.as_str()).collect();
@@ -167,6 +184,41 @@ fn a_glb_has_a_node_for_every_object() {
         }
         assert_eq!(&twice_read, read);
         assert_eq!(twice.morphs, morphs);
+    }
+}
+
+/// What nodes and meshes carry stays with each object; of two of one name, the first keeps it.
+#[test]
+fn objects_keep_their_extras() {
+    let (mesh, skeleton, weights) = (drawn(), skeleton(), weights(17));
+    let bare = GlbScene {
+        name: "several",
+        mesh: Some(&mesh),
+        skeleton: Some(&skeleton),
+        weights: Some(&weights),
+        ..GlbScene::default()
+    };
+    let dressed = edited(&scene_bytes(&bare), |json| {
+        let first = json["nodes"].as_array().unwrap().iter().position(|node| node.get("mesh").is_some()).unwrap();
+        json["nodes"][first]["extras"] = json!({ "age": 7 });
+        json["nodes"][first]["extensions"] = json!({ "ACME_cloth": { "stiff": 0.5 } });
+        json["nodes"][first + 1]["extras"] = json!("worn");
+        json["meshes"][1]["extras"] = json!({ "wool": true, "targetNames": [] });
+    });
+    let contents = reading(&dressed);
+    assert!(contents.warnings.iter().all(|warning| warning.flaw != Flaw::Unsupported), "{:?}", contents.warnings);
+    let again = header(&scene_bytes(&GlbScene { mesh: contents.mesh.as_ref(), ..bare }));
+    let was = header(&dressed);
+    for (kind, key) in [("nodes", "extras"), ("nodes", "extensions"), ("meshes", "extras")] {
+        let carried = |json: &Value| -> Vec<Value> {
+            let list = json[kind].as_array().unwrap().iter();
+            list.filter(|one| kind == "meshes" || one.get("mesh").is_some()).map(|one| one[key].clone()).collect()
+        };
+        let mut expected = carried(&was);
+        if kind == "meshes" {
+            expected[1].as_object_mut().unwrap().remove("targetNames");
+        }
+        assert_eq!(carried(&again), expected, "{kind} {key}");
     }
 }
 
@@ -199,21 +251,7 @@ fn targets_that_move_apart_are_several() {
     };
     let scene = GlbScene { name: "a", mesh: Some(&mesh), morphs: &morphs, clips: &[clip], ..GlbScene::default() };
     let bytes = scene_bytes(&scene);
-    let changed = |change: &dyn Fn(&mut Value)| {
-        let mut json = header(&bytes);
-        change(&mut json);
-        let mut text = json.to_string();
-        text.extend(std::iter::repeat_n(' ', text.len().next_multiple_of(4) - text.len()));
-        let size = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
-        let mut made = bytes[..12].to_vec();
-        made.extend((text.len() as u32).to_le_bytes());
-        made.extend(b"JSON");
-        made.extend(text.as_bytes());
-        made.extend(&bytes[20 + size..]);
-        let length = made.len() as u32;
-        made[8..12].copy_from_slice(&length.to_le_bytes());
-        reading(&made).morphs.len()
-    };
+    let changed = |change: &dyn Fn(&mut Value)| reading(&edited(&bytes, change)).morphs.len();
     assert_eq!(changed(&|_| {}), 2);
     assert_eq!(changed(&|json| drop(json["animations"][0]["channels"].as_array_mut().unwrap().pop())), 4);
     assert_eq!(changed(&|json| json["meshes"][2]["weights"][0] = json!(0.5)), 4);
@@ -266,7 +304,7 @@ fn lines(mesh: &Mesh) -> String {
 }
 
 fn read_obj(text: &[u8]) -> (Mesh, Vec<Warning>) {
-    let contents = obj::read(text, "a.obj", &Space::default()).unwrap();
+    let contents = obj::read(text, "a.obj", &Space::default(), &|_, _| Err(std::io::ErrorKind::NotFound.into())).unwrap();
     (contents.mesh.unwrap(), contents.warnings)
 }
 
@@ -376,7 +414,7 @@ fn damaged_files_are_survived() {
             let read = match kind {
                 0 => gltf::read(&bytes, "a", &|_, _| Err(std::io::ErrorKind::NotFound.into())),
                 1 => npz::read(&bytes, "a"),
-                _ => obj::read(&bytes, "a", &Space::default()),
+                _ => obj::read(&bytes, "a", &Space::default(), &|_, _| Err(std::io::ErrorKind::NotFound.into())),
             };
             let Some(mesh) = read.ok().and_then(|contents| contents.mesh) else { continue };
             mesh.check().unwrap_or_else(|e| panic!("byte {at} of file {kind}: {e}"));

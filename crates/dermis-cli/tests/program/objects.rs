@@ -157,6 +157,36 @@ fn a_sculpt_covers_one_object() {
             assert!(shown[v].distance(expected) < 1e-5, "{file}, vertex {v}: {} {expected}", shown[v]);
         }
     }
+    // Two of four objects, in another order than the rig's.
+    let (ring, sleeve) = (range(mesh, "ring"), range(mesh, "sleeve"));
+    let one = obj(mesh, "ring", Some("ring"), &example.positions);
+    let shifted = obj(mesh, "sleeve", Some("sleeve"), &example.positions);
+    let shifted = shifted.lines().map(|line| match line.strip_prefix("f ") {
+        None => format!("{line}\n"),
+        Some(corners) => {
+            let corners = corners.split(' ').map(|v| v.parse::<usize>().unwrap() + ring.len());
+            format!("f {}\n", corners.map(|v| v.to_string()).collect::<Vec<_>>().join(" "))
+        }
+    });
+    let two = one.clone() + &shifted.collect::<String>();
+    desk.put("two.obj", &*two);
+    let fit = "fit arm.glb --sculpts two.obj@0 --poses bent.npz --method correctives -o m.dermis --force";
+    let run = desk.good(&format!("{fit} --report fit.html"));
+    let said = format!("{}{}", run.out, run.err);
+    assert!(said.contains("it covers the objects \"ring\", \"sleeve\"; the others count as not"), "{said}");
+    let page = String::from_utf8(desk.bytes("fit.html")).unwrap();
+    assert!(page.contains("Error by object</h2>") && page.contains("proxy (hidden)"), "the page lists objects");
+    desk.good("pose m.dermis --motion bent.npz -o shown.npz --force");
+    let shown = read_contents(&desk.path("shown.npz"), &Space::default()).unwrap().0;
+    let shown = shown.records[0].positions.as_ref().unwrap();
+    for v in 0..skin.len() {
+        let is_covered = sleeve.contains(&v) || ring.contains(&v);
+        let expected = if is_covered { example.positions[v] } else { skin[v] };
+        assert!(shown[v].distance(expected) < 1e-5, "vertex {v}: {} {expected}", shown[v]);
+    }
+    desk.put("odd.obj", two.replace("o sleeve", "o sleeve\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 89 90 91\no sleeve"));
+    desk.bad("fit arm.glb --sculpts odd.obj@0 --poses bent.npz -o n.dermis", &["of the rig has 56"]);
+
     // Two objects have as many vertices and triangles: the name decides, or nobody.
     let fit = |file: &str| {
         format!("fit arm.glb --sculpts {file}@0 --poses bent.npz --method correctives -o n.dermis --force")

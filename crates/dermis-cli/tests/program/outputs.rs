@@ -42,9 +42,10 @@ fn posed_skins_are_those_that_eval_scores() {
     desk.good("pose m.dermis --motion test.npz#rest -o one.obj");
     let space = Space::default();
     let pc2 = |name: &str| skins(point_cache::read_pc2(&desk.bytes(name), name, &space).unwrap());
+    let alone = |_: &str, _| Err(std::io::ErrorKind::NotFound.into());
     let mut sequence = obj::Sequence::new("s", &space);
     for name in desk.names("s") {
-        sequence.push(&name, &desk.bytes(&format!("s/{name}"))).unwrap();
+        sequence.push(&name, &desk.bytes(&format!("s/{name}")), &alone).unwrap();
     }
     let bundle = npz::read(&desk.bytes("s.npz"), "s.npz").unwrap();
     assert_eq!(bundle.records[2].label, "bend 2");
@@ -59,7 +60,7 @@ fn posed_skins_are_those_that_eval_scores() {
         let off = (rms(&found, &test.skins) - scored).abs();
         assert!(off < 1e-6 * test.diagonal(), "{name}: off by {off}");
     }
-    let one = obj::read(&desk.bytes("one.obj"), "one.obj", &space).unwrap();
+    let one = obj::read(&desk.bytes("one.obj"), "one.obj", &space, &alone).unwrap();
     let rest = one.mesh.unwrap().positions;
     assert!(rest.iter().zip(&test.mesh.positions).all(|(a, b)| a.distance(*b) < 1e-6));
     // The bundle is rig, poses and skins: it scores zero against the model that made it.

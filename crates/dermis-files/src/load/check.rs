@@ -6,7 +6,7 @@ use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::number::decimal;
 use dermis_rig::{BoneTransforms, Example, Rig};
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// The remedy for vertices in another order.
@@ -29,7 +29,7 @@ pub(crate) fn own_skin(rig: &Rig, pose: &BoneTransforms) -> Option<Vec<DVec3>> {
 /// Compares unit, axes and vertex order of examples of one file with the skins that are expected in their poses. Of many, a few
 /// evenly spread ones are looked at.
 ///
-/// - `covers`: the vertices that are looked at
+/// - `covers`: the vertices that are looked at; all without
 /// - `expected`: the skin in a pose; nothing is compared where it is not known
 /// - `is_ordered`: the order of the vertices is known, by proof or by the user's word, and not looked at
 ///
@@ -38,7 +38,7 @@ pub(crate) fn own_skin(rig: &Rig, pose: &BoneTransforms) -> Option<Vec<DVec3>> {
 pub(crate) fn check_skins(
     rig: &Rig,
     examples: &[Example],
-    covers: &Range<usize>,
+    covers: Option<&[u32]>,
     expected: &dyn Fn(&BoneTransforms) -> Option<Vec<DVec3>>,
     is_ordered: bool,
     path: &Path,
@@ -47,7 +47,7 @@ pub(crate) fn check_skins(
     let expected: Option<Vec<Vec<DVec3>>> = examples.iter().map(|example| expected(&example.transforms)).collect();
     let Some(expected) = expected else { return Ok(()) };
     let skins: Vec<Skin<'_>> =
-        examples.into_iter().zip(&expected).map(|(example, expected)| Skin { example, expected, covers }).collect();
+        examples.into_iter().zip(&expected).map(|(example, expected)| Skin::new(example, expected, covers)).collect();
     check_size(&skins, path)?;
     check_axes(&skins, path)?;
     if is_ordered {
@@ -62,18 +62,26 @@ pub(crate) fn check_skins(
 struct Skin<'a> {
     example: &'a Example,
     expected: &'a [DVec3],
-    covers: &'a Range<usize>,
+    /// Where the vertices that are looked at are, and where they are expected.
+    places: [Cow<'a, [DVec3]>; 2],
 }
 
 impl Skin<'_> {
+    fn new<'a>(example: &'a Example, expected: &'a [DVec3], covers: Option<&[u32]>) -> Skin<'a> {
+        let places = [&example.positions[..], expected].map(|all| match covers {
+            None => Cow::Borrowed(all),
+            Some(covers) => covers.iter().map(|&v| all[v as usize]).collect(),
+        });
+        Skin { example, expected, places }
+    }
+
     /// Where vertex `v` is, and where it is expected.
     fn of(&self, v: u32) -> (DVec3, DVec3) {
         (self.example.positions[v as usize], self.expected[v as usize])
     }
 
-    /// Where the vertices are, and where they are expected.
     fn places(&self) -> (&[DVec3], &[DVec3]) {
-        (&self.example.positions[self.covers.clone()], &self.expected[self.covers.clone()])
+        (&self.places[0], &self.places[1])
     }
 
     fn pairs(&self) -> impl Iterator<Item = (DVec3, DVec3)> + '_ {

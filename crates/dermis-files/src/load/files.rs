@@ -132,16 +132,11 @@ pub fn read_contents_with(path: &Path, space: &Space, wanted: BundleShapes) -> R
         FileError::lacks(path, what, way_out(&name))
     })?;
     let folder = path.parent().unwrap_or(Path::new("."));
-    let resolve = |uri: &str, most: u64| {
-        let mut bytes = Vec::new();
-        let opened = open(&folder.join(uri)).map_err(|error| io::Error::new(error.kind(), reason(&error)));
-        opened?.0.take(most).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
+    let resolve = beside(folder);
     let contents = match format {
         Format::Gltf => dermis_io::gltf::read(&bytes, &name, &resolve),
         Format::Npz => dermis_io::npz::read_shapes(&bytes, &name, wanted),
-        Format::Obj => dermis_io::obj::read(&bytes, &name, space),
+        Format::Obj => dermis_io::obj::read(&bytes, &name, space, &resolve),
         Format::Pc2 => dermis_io::point_cache::read_pc2(&bytes, &name, space),
         Format::Mdd => dermis_io::point_cache::read_mdd(&bytes, &name, space),
         Format::Alembic => dermis_io::alembic::read(&bytes, &name, space),
@@ -219,6 +214,16 @@ pub fn names_in(folder: &Path, endings: &[&str]) -> Result<Vec<String>, FileErro
     Ok(names)
 }
 
+/// Reads the first bytes of files by their paths relative to a folder.
+fn beside(folder: &Path) -> impl Fn(&str, u64) -> io::Result<Vec<u8>> + use<'_> {
+    move |path, most| {
+        let mut bytes = Vec::new();
+        let opened = open(&folder.join(path)).map_err(|error| io::Error::new(error.kind(), reason(&error)));
+        opened?.0.take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
 /// A folder of OBJ files, one per frame, in natural numeric order.
 fn read_folder(path: &Path, space: &Space) -> Result<(Contents, FileNote), FileError> {
     let names = names_in(path, &[".obj"])?;
@@ -236,7 +241,7 @@ fn read_folder(path: &Path, space: &Space) -> Result<(Contents, FileNote), FileE
         let bytes = read_bytes(&file)?;
         total += bytes.len() as u64;
         hash.update(&bytes);
-        sequence.push(name, &bytes).map_err(|source| FileError::Read { path: file, source })?;
+        sequence.push(name, &bytes, &beside(path)).map_err(|source| FileError::Read { path: file, source })?;
     }
     let contents = sequence.finish().map_err(|source| FileError::Read { path: path.into(), source })?;
     let remarks = contents.warnings.iter().map(Warning::to_string).collect();

@@ -38,7 +38,7 @@ pub(super) fn with_motion(
         check_skins(
             rig,
             &examples,
-            &(0..rig.mesh().positions.len()),
+            None,
             &|pose| own_skin(rig, pose),
             options.trust_order,
             path,

@@ -75,8 +75,11 @@ impl Moments<'_> {
     fn distances(&self, shape: &Shape, frame: &Frame) -> Vec<f64> {
         let pose = self.rig.skeleton().bone_transforms(&frame.pose);
         let Some(skin) = (self.shown.skin)(&pose) else { return Vec::new() };
-        let covers = shape.covers();
-        skin[covers.clone()].iter().zip(&shape.positions[covers]).map(|(a, b)| a.distance(*b)).collect()
+        let distance = |v: usize| skin[v].distance(shape.positions[v]);
+        match shape.covers() {
+            None => (0..skin.len()).map(distance).collect(),
+            Some(covers) => covers.into_iter().map(|v| distance(v as usize)).collect(),
+        }
     }
 
     /// Distance up to which a vertex agrees with what was shown.

@@ -1,4 +1,4 @@
-//! Sculpts that cover one object of the rig: an artist sends the shirt alone.
+//! Sculpts that cover some objects of the rig: an artist sends the shirt alone.
 
 use crate::error::FileError;
 use crate::load::ReadOptions;
@@ -9,111 +9,89 @@ use dermis_rig::{Example, LocalSculpt, Mesh, MeshObject, Polygons, RenderMesh, R
 use std::ops::Range;
 use std::path::Path;
 
-/// The object that a sculpt covers.
+/// The objects that a sculpt covers.
 pub(super) struct Part {
-    pub name: String,
-    /// Its vertices in the rig.
-    pub range: Range<usize>,
-    /// The object as a mesh of its own.
+    names: Vec<String>,
+    /// Their vertices in the rig, in the order of the sculpt's file.
+    pub vertices: Vec<u32>,
+    /// The objects as a mesh of their own.
     pub mesh: Mesh,
 }
 
+/// Objects of the rig that objects of a file may be.
+struct Objects<'a> {
+    rig: &'a Mesh,
+    sizes: Vec<Size>,
+    ranges: Vec<Range<usize>>,
+    path: &'a Path,
+}
+
 impl Part {
-    /// Returns the object that the shapes of a file cover, of `count` vertices each; `None` if they cover the rig, or no object either.
+    /// Returns the objects that the shapes of a file cover, of `count` vertices each; `None` if they cover the rig, or no object either.
     ///
-    /// The name of the file's only mesh decides, else the number of vertices and faces if one object has as many.
+    /// A file of one mesh covers the object of its name, else the one that has as many vertices and faces. A file of several covers as
+    /// many objects.
     ///
     /// # Errors
-    /// [`FileError::Lacks`] if several objects have as many, or the one of that name has not.
+    /// [`FileError::Lacks`] if several objects have as many, or the one of that name has not, or one of several meshes is no object.
     pub fn of(rig: &Mesh, contents: &Contents, count: usize, path: &Path) -> Result<Option<Self>, FileError> {
         let drawn = rig.render.as_ref().filter(|render| !render.by_corner).map(|render| render.source.len());
         if !rig.has_several_objects() || count == rig.positions.len() || drawn == Some(count) {
             return Ok(None);
         }
+        let ranges = rig.object_ranges().map(|(_, range)| range).collect();
+        let objects = Objects { rig, sizes: Size::of_objects(rig), ranges, path };
         let mesh = contents.mesh.as_ref().filter(|mesh| mesh.positions.len() == count);
-        let sizes = Size::of_objects(rig);
-        let objects = || rig.object_ranges().zip(&sizes);
-        let fitting: Vec<_> = objects().filter(|(_, size)| size.fits(mesh, count)).map(|(object, _)| object).collect();
-        let cut = |(object, range): &(&MeshObject, Range<usize>)| Ok(Some(Self::cut(rig, object, range.clone())));
-        if let Some([MeshObject { name, .. }]) = mesh.map(|mesh| &mesh.objects[..]) {
-            let mut named = objects().filter(|((object, _), _)| object.name == *name);
-            let fitting: Vec<_> = fitting.iter().filter(|(object, _)| object.name == *name).collect();
-            match (&fitting[..], named.next()) {
-                ([only], _) => return cut(only),
-                ([], Some((_, size))) => {
-                    let (found, has) = size.beside(mesh, count);
-                    let what = format!("it has {found}, but the object \"{name:.100}\" of the rig has {has}");
-                    let hint =
-                        "sculpt the mesh that the rig has, or give the sculpt the name of the object that it covers";
-                    return Err(FileError::lacks(path, what, hint));
+        let name = mesh.and_then(|mesh| if let [only] = &mesh.objects[..] { Some(&*only.name) } else { None });
+        if let Some(object) = objects.find(name, &Size::of(mesh, count))? {
+            return Ok(Some(objects.cut(&[object])));
+        }
+        let Some(mesh) = mesh.filter(|mesh| mesh.has_several_objects()) else { return Ok(None) };
+        let mut found: Vec<usize> = Vec::new();
+        for (own, size) in mesh.objects.iter().zip(Size::of_objects(mesh)) {
+            match objects.find(Some(&own.name), &size)? {
+                Some(object) if !found.contains(&object) => found.push(object),
+                _ => {
+                    let (name, vertices) = (&own.name, size.vertices);
+                    let what =
+                        format!("its object \"{name:.100}\" of {vertices} vertices is none of the rig's objects, or one that it has already");
+                    return Err(FileError::lacks(path, what, KEEP_NAMES));
                 }
-                _ => {}
             }
         }
-        match &fitting[..] {
-            [(first, _), (second, _), ..] => {
-                let (a, b) = (&first.name, &second.name);
-                let what = format!(
-                    "its {count} vertices could be those of the object \"{a:.100}\" or \"{b:.100}\", which have as many"
-                );
-                let hint = "name the mesh in the file as the object that it covers (in an OBJ file by a line \"o NAME\"); \
-                            `dermis inspect` lists the objects of a rig";
-                Err(FileError::lacks(path, what, hint))
-            }
-            [only] => cut(only),
-            [] => Ok(None),
+        Ok(Some(objects.cut(&found)))
+    }
+
+    /// The objects by their names.
+    pub fn names(&self) -> String {
+        let names: Vec<String> = self.names.iter().map(|name| format!("\"{name:.100}\"")).collect();
+        match &names[..] {
+            [only] => format!("object {only}"),
+            _ => format!("objects {}", names.join(", ")),
         }
     }
 
-    /// An object as a mesh of its own.
-    fn cut(rig: &Mesh, object: &MeshObject, range: Range<usize>) -> Self {
-        let own = |vertex: u32| range.contains(&(vertex as usize));
-        let moved = |vertex: u32| vertex - range.start as u32;
-        let is_own = |corners: &&[u32; 3]| own(corners[0]);
-        let mut polygons = rig.polygons.as_ref().map(|_| Polygons::default());
-        if let (Some(made), Some(all)) = (&mut polygons, &rig.polygons) {
-            for corners in all.iter().filter(|corners| corners.first().is_some_and(|corner| own(*corner))) {
-                made.counts.push(corners.len() as u32);
-                made.indices.extend(corners.iter().map(|corner| moved(*corner)));
-            }
-        }
-        let render = rig.render.as_ref().map(|render| RenderMesh {
-            source: render.source.iter().copied().filter(|vertex| own(*vertex)).map(moved).collect(),
-            by_corner: render.by_corner,
-            ..RenderMesh::default()
-        });
-        let mesh = Mesh {
-            positions: rig.positions[range.clone()].to_vec(),
-            triangles: rig.triangles.iter().filter(is_own).map(|corners| corners.map(moved)).collect(),
-            polygons,
-            render,
-            ..Mesh::default()
-        };
-        Self { name: object.name.clone(), range, mesh }
-    }
-
-    /// How the object's vertices are matched: as far apart as those of the rig may be.
+    /// How the objects' vertices are matched: as far apart as those of the rig may be.
     pub fn options(&self, rig: &Mesh, options: &ReadOptions) -> ReadOptions {
         let grows = rig.diagonal() / self.mesh.diagonal();
         let match_tolerance = options.match_tolerance * if grows.is_finite() { grows } else { 1.0 };
         ReadOptions { match_tolerance, ..options.clone() }
     }
 
-    /// The whole skin, of which the object is `own`; the rest is `elsewhere`.
+    /// The whole skin, of which the objects are `own`; the rest is `elsewhere`.
     pub fn within(&self, own: &[DVec3], mut elsewhere: Vec<DVec3>) -> Vec<DVec3> {
-        elsewhere[self.range.clone()].copy_from_slice(own);
+        self.vertices.iter().zip(own).for_each(|(&v, p)| elsewhere[v as usize] = *p);
         elsewhere
     }
 
-    /// What a sculpt of the object says of the whole skin: that it was touched nowhere else.
+    /// What a sculpt of the objects says of the whole skin: that it was touched nowhere else.
     pub fn local(&self, own: Option<&LocalSculpt>, elsewhere: &[DVec3]) -> LocalSculpt {
         let shown = own.and_then(|local| local.shown.as_ref());
         let mut mask = vec![false; elsewhere.len()];
         let touched = own.and_then(|local| local.mask.as_ref());
-        mask[self.range.clone()]
-            .iter_mut()
-            .enumerate()
-            .for_each(|(at, bit)| *bit = touched.is_none_or(|mask| mask[at]));
+        for (at, &v) in self.vertices.iter().enumerate() {
+            mask[v as usize] = touched.is_none_or(|mask| mask[at]);
+        }
         // A mask that is to be found comes from what was shown, where all else is untouched.
         let is_found = touched.is_none() && shown.is_some();
         LocalSculpt {
@@ -123,11 +101,85 @@ impl Part {
     }
 }
 
-/// The vertices of an object that differ from what was shown as those that were touched; `None` if none does.
-pub(super) fn found(rig: &Rig, sculpt: &Example, object: &Range<usize>, shown: &[DVec3]) -> Option<LocalSculpt> {
+const KEEP_NAMES: &str = "name the mesh in the file as the object that it covers (in an OBJ file by a line \"o NAME\"); `dermis inspect` lists the \
+                          objects of a rig";
+
+impl Objects<'_> {
+    /// The object of that name, if it is as large, else the only one that is; `None` if none is.
+    fn find(&self, name: Option<&str>, size: &Size) -> Result<Option<usize>, FileError> {
+        let own = |at: &usize| &*self.rig.objects[*at].name;
+        let fitting: Vec<usize> = (0..self.sizes.len()).filter(|&at| self.sizes[at].fits(size)).collect();
+        if let Some(name) = name {
+            let named: Vec<usize> = fitting.iter().copied().filter(|at| own(at) == name).collect();
+            let other = (0..self.sizes.len()).find(|at| own(at) == name);
+            match (&named[..], other) {
+                ([only], _) => return Ok(Some(*only)),
+                ([], Some(other)) => {
+                    let (found, has) = self.sizes[other].beside(size);
+                    let what = format!("it has {found}, but the object \"{name:.100}\" of the rig has {has}");
+                    let hint =
+                        "sculpt the mesh that the rig has, or give the sculpt the name of the object that it covers";
+                    return Err(FileError::lacks(self.path, what, hint));
+                }
+                _ => {}
+            }
+        }
+        match &fitting[..] {
+            [first, second, ..] => {
+                let (a, b, count) = (own(first), own(second), size.vertices);
+                let what = format!(
+                    "its {count} vertices could be those of the object \"{a:.100}\" or \"{b:.100}\", which have as many"
+                );
+                Err(FileError::lacks(self.path, what, KEEP_NAMES))
+            }
+            [only] => Ok(Some(*only)),
+            [] => Ok(None),
+        }
+    }
+
+    /// Some objects as a mesh of their own, in the order in which they are named.
+    fn cut(&self, objects: &[usize]) -> Part {
+        let rig = self.rig;
+        let ranges = || objects.iter().map(|&object| self.ranges[object].clone());
+        let mut place: Vec<Option<u32>> = vec![None; rig.positions.len()];
+        let vertices: Vec<u32> = ranges().flatten().map(|v| v as u32).collect();
+        (0u32..).zip(&vertices).for_each(|(at, &v)| place[v as usize] = Some(at));
+        let own = |vertex: u32| place[vertex as usize];
+        let mut polygons = rig.polygons.as_ref().map(|_| Polygons::default());
+        if let (Some(made), Some(all)) = (&mut polygons, &rig.polygons) {
+            for corners in all.iter() {
+                let Some(moved) = corners.iter().map(|&v| own(v)).collect::<Option<Vec<u32>>>() else { continue };
+                made.counts.push(moved.len() as u32);
+                made.indices.extend(moved);
+            }
+        }
+        let render = rig.render.as_ref().map(|render| RenderMesh {
+            source: ranges()
+                .flat_map(|range| render.source.iter().filter(move |vertex| range.contains(&(**vertex as usize))))
+                .filter_map(|vertex| own(*vertex))
+                .collect(),
+            by_corner: render.by_corner,
+            ..RenderMesh::default()
+        });
+        let moved = |corners: &[u32; 3]| Some([own(corners[0])?, own(corners[1])?, own(corners[2])?]);
+        let mesh = Mesh {
+            positions: vertices.iter().map(|&v| rig.positions[v as usize]).collect(),
+            triangles: rig.triangles.iter().filter_map(moved).collect(),
+            polygons,
+            render,
+            ..Mesh::default()
+        };
+        Part { names: objects.iter().map(|&at| rig.objects[at].name.clone()).collect(), vertices, mesh }
+    }
+}
+
+/// The vertices of some objects that differ from what was shown as those that were touched; `None` if none does.
+pub(super) fn found(rig: &Rig, sculpt: &Example, objects: &[u32], shown: &[DVec3]) -> Option<LocalSculpt> {
     let least = TOUCHED * rig.mesh().extent();
-    let differs = |v: usize| object.contains(&v) && sculpt.positions[v].distance(shown[v]) > least;
-    let mask: Vec<bool> = (0..shown.len()).map(differs).collect();
+    let mut mask = vec![false; shown.len()];
+    for v in objects.iter().map(|&v| v as usize) {
+        mask[v] = sculpt.positions[v].distance(shown[v]) > least;
+    }
     mask.contains(&true).then_some(LocalSculpt { mask: Some(mask), shown: None })
 }
 
@@ -162,32 +214,31 @@ impl Size {
         sizes
     }
 
-    /// Whether shapes of `count` vertices, with the faces of `other` if they have any, could be of this object.
-    fn fits(&self, other: Option<&Mesh>, count: usize) -> bool {
-        let same_faces = |other: &Mesh| match (self.polygons, polygons(other)) {
-            _ if other.triangles.is_empty() => true,
-            (Some(own), Some(others)) if own != others => false,
-            _ => self.triangles == other.triangles.len(),
-        };
-        (count == self.vertices || self.drawn == Some(count)) && other.is_none_or(same_faces)
+    /// Of shapes of `count` vertices, and of their faces if there are any.
+    fn of(mesh: Option<&Mesh>, count: usize) -> Self {
+        let polygons = mesh.and_then(|mesh| mesh.polygons.as_ref()).map(|polygons| polygons.counts.len());
+        Self { vertices: count, drawn: None, triangles: mesh.map_or(0, |mesh| mesh.triangles.len()), polygons }
     }
 
-    /// What a file of `count` vertices has, and what the object has, in words: polygons if both have some, else triangles.
-    fn beside(&self, other: Option<&Mesh>, count: usize) -> (String, String) {
-        let own = self.vertices;
-        match (other, self.polygons, other.and_then(polygons)) {
-            (_, Some(has), Some(found)) => {
-                (format!("{count} vertices and {found} polygons"), format!("{own} and {has}"))
+    /// Whether shapes of another size could be of this object.
+    fn fits(&self, other: &Self) -> bool {
+        let same_faces = match (self.polygons, other.polygons) {
+            _ if other.triangles == 0 => true,
+            (Some(own), Some(others)) if own != others => false,
+            _ => self.triangles == other.triangles,
+        };
+        (other.vertices == self.vertices || self.drawn == Some(other.vertices)) && same_faces
+    }
+
+    /// What a file of another size has, and what the object has, in words: polygons if both have some, else triangles.
+    fn beside(&self, other: &Self) -> (String, String) {
+        let (count, own) = (other.vertices, self.vertices);
+        match (self.polygons, other.polygons) {
+            (Some(has), Some(found)) => (format!("{count} vertices and {found} polygons"), format!("{own} and {has}")),
+            _ if other.triangles > 0 => {
+                (format!("{count} vertices and {} triangles", other.triangles), format!("{own} and {}", self.triangles))
             }
-            (Some(other), _, _) => {
-                let (found, has) = (other.triangles.len(), self.triangles);
-                (format!("{count} vertices and {found} triangles"), format!("{own} and {has}"))
-            }
-            (None, _, _) => (format!("{count} vertices"), own.to_string()),
+            _ => (format!("{count} vertices"), own.to_string()),
         }
     }
-}
-
-fn polygons(mesh: &Mesh) -> Option<usize> {
-    mesh.polygons.as_ref().map(|polygons| polygons.counts.len())
 }

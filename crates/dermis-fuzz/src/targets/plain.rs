@@ -11,16 +11,17 @@ pub fn obj_seeds() -> Vec<Vec<u8>> {
     seeds::obj_files()
 }
 
-/// Takes the bytes as OBJ files, of which zeros stand between; several are a sequence.
+/// Takes the bytes as OBJ files, of which zeros stand between; several are a sequence. Every file they name has the same bytes.
 pub fn obj(bytes: &[u8]) {
     let space = Space::default();
     let files: Vec<&[u8]> = bytes.split(|byte| *byte == 0).take(8).collect();
+    let itself = |_: &str, most: u64| Ok(bytes[..bytes.len().min(most as usize)].to_vec());
     let read = bounded(bytes.len(), PLAIN, || match files[..] {
-        [one] => format::read(one, "a.obj", &space),
+        [one] => format::read(one, "a.obj", &space, &itself),
         _ => {
             let mut sequence = format::Sequence::new("a", &space);
             for (at, file) in files.iter().enumerate() {
-                sequence.push(&format!("a.{at}.obj"), file)?;
+                sequence.push(&format!("a.{at}.obj"), file, &itself)?;
             }
             sequence.finish()
         }

@@ -31,13 +31,16 @@ impl Description {
             keep_extensions(material, &name, flaws);
             keep_textures(material, &usable, &name, flaws);
         }
-        for (object, what, keys) in [
+        let several = self.objects.values_mut().flat_map(|worn| {
+            [(&mut worn.node, "an object's node", &["extras", "extensions"][..]), (&mut worn.mesh, "an object", &["extras"])]
+        });
+        for (object, what, keys) in several.chain([
             (&mut self.mesh_node, "the mesh's node", &["extras", "extensions"][..]),
             (&mut self.mesh, "the mesh", &["extras"]),
             (&mut self.scene, "the scene", &["extras", "extensions"]),
             (&mut self.asset, "the asset", &["copyright", "extras", "extensions"]),
             (&mut self.root, "the file", &["extras", "extensions"]),
-        ] {
+        ]) {
             object.retain(|key, _| keys.contains(&key.as_str()));
             own_extensions(object, what, flaws);
         }

@@ -9,8 +9,12 @@
 
 mod check;
 mod image;
+#[cfg(feature = "formats")]
+mod images;
 
 pub(crate) use image::{MOST_BESIDE, media_type, texture_extension};
+#[cfg(feature = "formats")]
+pub(crate) use images::{CLAMP, Images, REPEAT, image_names};
 
 use crate::flaws::Flaws;
 use dermis_rig::{Appearance, Image};
@@ -45,6 +49,9 @@ pub(crate) struct Description {
     pub mesh_node: Object,
     /// Extras of the mesh.
     pub mesh: Object,
+    /// The same of each of several objects, by the object's name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub objects: BTreeMap<String, Worn>,
     /// Extras and extensions of the scene.
     pub scene: Object,
     /// Copyright, extras and extensions of the asset.
@@ -53,6 +60,15 @@ pub(crate) struct Description {
     pub root: Object,
     /// Extensions without which the file must not be read.
     pub required: Vec<String>,
+}
+
+/// What the node and the mesh of one of several objects carry.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Worn {
+    /// Extras and extensions of its node.
+    pub node: Object,
+    /// Extras of its mesh.
+    pub mesh: Object,
 }
 
 /// Where a node hangs.
@@ -146,7 +162,8 @@ impl Description {
         let lists = [&self.materials, &self.textures, &self.samplers, &self.images, &self.cameras, &self.nodes];
         lists.into_iter().flatten().for_each(|value| extensions_in(value, &mut names));
         let objects = [&self.mesh_node, &self.mesh, &self.scene, &self.asset, &self.root];
-        for object in objects.into_iter().chain(self.bones.values()) {
+        let worn = self.objects.values().map(|worn| &worn.node);
+        for object in objects.into_iter().chain(self.bones.values()).chain(worn) {
             extensions_of(object, &mut names);
         }
         names.sort();

@@ -1,12 +1,11 @@
 //! Materials and file textures of a scene, in the words of glTF.
 
 use super::drawn::MOST_UVS;
-use crate::appearance::{Description, MOST_BESIDE, media_type, texture_extension};
+use crate::appearance::{CLAMP, Description, Images, REPEAT};
 use crate::contents::{Flaw, Resolve};
 use crate::flaws::{Flaws, short};
-use dermis_rig::{Appearance, Image};
+use dermis_rig::Appearance;
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use ufbx::{Material, MaterialMap, SceneRoot, ShaderType, Texture, WrapMode};
 
@@ -19,14 +18,9 @@ pub(super) fn read(scene: &SceneRoot, name: &str, resolve: &Resolve<'_>, flaws: 
     if scene.materials.is_empty() {
         return None;
     }
-    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     let mut files = Files {
-        stem,
-        resolve,
+        images: Images::new(name, resolve),
         is_ours: scene.metadata.creator.starts_with("Dermis "),
-        left: MOST_BESIDE,
-        images: Vec::new(),
-        by_hash: HashMap::new(),
         sets: HashMap::new(),
         known: HashMap::new(),
         made: Description::default(),
@@ -38,21 +32,14 @@ pub(super) fn read(scene: &SceneRoot, name: &str, resolve: &Resolve<'_>, flaws: 
         let material = files.material(material, flaws);
         files.made.materials.push(material);
     }
-    files.made.images = vec![json!({}); files.images.len()];
-    Some(Appearance { description: files.made.text(), images: files.images })
+    Some(files.images.with(files.made))
 }
 
 /// Textures as they are met.
 struct Files<'a> {
-    stem: &'a str,
-    resolve: &'a Resolve<'a>,
+    images: Images<'a>,
     /// Whether this crate wrote the file, whose Phong materials say how rough, metallic and opaque they are.
     is_ours: bool,
-    /// Bytes that may still be read beside the file.
-    left: u64,
-    images: Vec<Image>,
-    /// Number of each image by the SHA-256 of its bytes.
-    by_hash: HashMap<[u8; 32], usize>,
     /// Number of each set of texture coordinates in the first mesh that has one of its name.
     sets: HashMap<String, usize>,
     /// Number of each texture met, by its number in the scene; `None` for one without a picture.
@@ -159,22 +146,10 @@ impl Files<'_> {
             }
         };
         let wrap = |mode: WrapMode| match mode {
-            WrapMode::Repeat => 10497,
-            WrapMode::Clamp => 33071,
+            WrapMode::Repeat => REPEAT,
+            WrapMode::Clamp => CLAMP,
         };
-        let sampler = json!({ "wrapS": wrap(texture.wrap_u), "wrapT": wrap(texture.wrap_v) });
-        let samplers = &mut self.made.samplers;
-        let sampler = samplers.iter().position(|known| *known == sampler).unwrap_or_else(|| {
-            samplers.push(sampler);
-            samplers.len() - 1
-        });
-        let mut made = json!({ "sampler": sampler });
-        match texture_extension(&self.images[image].media_type) {
-            None => made["source"] = json!(image),
-            Some(extension) => made["extensions"] = json!({ extension: { "source": image } }),
-        }
-        self.made.textures.push(made);
-        Some(self.made.textures.len() - 1)
+        Some(self.images.texture(image, [wrap(texture.wrap_u), wrap(texture.wrap_v)], &mut self.made))
     }
 
     /// The image of a file texture; the same bytes are one image.
@@ -183,44 +158,13 @@ impl Files<'_> {
         let content = embedded.into_iter().flatten().find(|content| !content.is_empty());
         let bytes = match content {
             Some(content) => content.to_vec(),
-            None => self.beside(texture)?,
+            None => self.images.beside(&[
+                &texture.relative_filename,
+                &texture.filename,
+                &texture.absolute_filename,
+            ])?,
         };
-        let hash: [u8; 32] = Sha256::digest(&bytes).into();
-        if let Some(&known) = self.by_hash.get(&hash) {
-            return Ok(known);
-        }
-        let shown = short(&texture.filename);
-        let media_type = media_type(&bytes).ok_or_else(|| format!("\"{shown}\" is no PNG, JPEG, WebP, KTX2 or DDS"))?;
-        self.images.push(Image { media_type: media_type.into(), bytes });
-        self.by_hash.insert(hash, self.images.len() - 1);
-        Ok(self.images.len() - 1)
-    }
-
-    /// The bytes of a file beside the scene's.
-    fn beside(&mut self, texture: &Texture) -> Result<Vec<u8>, String> {
-        let mut tried = Vec::new();
-        for path in [&texture.relative_filename, &texture.filename, &texture.absolute_filename] {
-            let parts: Vec<&str> = path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".").collect();
-            let Some(&last) = parts.last() else { continue };
-            let safe = |parts: &[&str]| parts.iter().all(|part| *part != ".." && !part.contains([':', '\0']));
-            let absolute = path.starts_with(['/', '\\']);
-            let whole = Some(parts.join("/")).filter(|_| safe(&parts) && !absolute);
-            let named = [last.to_owned(), format!("textures/{last}"), format!("{}.fbm/{last}", self.stem)];
-            let named =
-                named.into_iter().filter(|_| safe(&[last]) && safe(&[self.stem]) && !self.stem.contains(['/', '\\']));
-            for path in whole.into_iter().chain(named) {
-                if tried.contains(&path) {
-                    continue;
-                }
-                if let Ok(bytes) = (self.resolve)(&path, self.left + 1) {
-                    let left = self.left.checked_sub(bytes.len() as u64);
-                    self.left = left.ok_or("the images are larger than a gigabyte")?;
-                    return Ok(bytes);
-                }
-                tried.push(path);
-            }
-        }
-        Err(format!("\"{}\" is neither in the file nor beside it", short(&texture.filename)))
+        self.images.add(bytes, &texture.filename)
     }
 }
 

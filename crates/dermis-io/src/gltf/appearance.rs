@@ -4,7 +4,7 @@ use super::VISIBILITY;
 use super::document::{Document, Look, load_uri};
 use super::nodes::{Local, Nodes};
 use super::skins::Bones;
-use crate::appearance::{Description, Hung, MOST_BESIDE, Object, media_type};
+use crate::appearance::{Description, Hung, MOST_BESIDE, Object, Worn, media_type};
 use crate::contents::{Flaw, Resolve};
 use crate::driver_table::{JOINT_EXTENSION, POSE_SPACE_EXTENSION};
 use crate::flaws::{Flaws, short};
@@ -17,13 +17,13 @@ use std::collections::HashMap;
 ///
 /// - `look`: what the file has of it
 /// - `bones`: the bones under their final names
-/// - `drawn`: the nodes whose meshes were read, ascending
+/// - `meshes`: the nodes whose meshes were read, ascending, and whether they are several objects
 pub(super) fn read(
     document: &Document,
     look: Look,
     nodes: &Nodes,
     bones: &Bones,
-    drawn: &[u32],
+    meshes: (&[u32], bool),
     resolve: &Resolve<'_>,
     flaws: &mut Flaws,
 ) -> Option<(Appearance, Vec<String>)> {
@@ -54,7 +54,7 @@ pub(super) fn read(
             made.root.insert(key.into(), value);
         }
     }
-    around(document, nodes, bones, drawn, &mut made, flaws);
+    around(document, nodes, bones, meshes, &mut made, flaws);
     made.check(flaws);
     let appearance = Appearance { description: made.text(), images };
     // Values a step deeper than a reader follows could not be read again.
@@ -155,7 +155,14 @@ fn renumber(texture: &mut Value, place: &[Option<usize>], flaws: &mut Flaws) {
 ///
 /// A node above bones or meshes is carried only for its camera, extras and extensions: its transform is in the bones. A node
 /// hangs on the nearest node above it that is a bone or carried.
-fn around(document: &Document, nodes: &Nodes, bones: &Bones, drawn: &[u32], made: &mut Description, flaws: &mut Flaws) {
+fn around(
+    document: &Document,
+    nodes: &Nodes,
+    bones: &Bones,
+    (drawn, several): (&[u32], bool),
+    made: &mut Description,
+    flaws: &mut Flaws,
+) {
     let count = nodes.parents.len();
     let own = |at: usize| {
         let node = &document.root.nodes[at];
@@ -201,7 +208,7 @@ fn around(document: &Document, nodes: &Nodes, bones: &Bones, drawn: &[u32], made
         }
         // Whether several meshes are shown is said of each of them.
         if above[at] && drawn.len() > 1 {
-            object = shown_aside(object);
+            object = without(object, &[VISIBILITY]);
         }
         if above[at] && object.is_empty() {
             continue;
@@ -231,34 +238,46 @@ fn around(document: &Document, nodes: &Nodes, bones: &Bones, drawn: &[u32], made
             }
         }
     }
-    if let [only] = drawn {
-        made.mesh_node = own(*only as usize);
-        made.mesh_node.remove("camera");
-        // What drives the morph targets of this file says nothing of others.
-        if let Some(Value::Object(extensions)) = made.mesh_node.get_mut("extensions") {
-            [JOINT_EXTENSION, POSE_SPACE_EXTENSION].iter().for_each(|name| drop(extensions.remove(*name)));
-            if extensions.is_empty() {
-                made.mesh_node.remove("extensions");
-            }
-        }
-        let mesh = document.root.nodes[*only as usize].mesh.and_then(|mesh| document.root.meshes.get(mesh as usize));
+    // What drives the morph targets of this file says nothing of others.
+    let worn = |at: u32, aside: &[&str]| {
+        let mut node = without(own(at as usize), aside);
+        node.remove("camera");
+        let mesh = document.root.nodes[at as usize].mesh.and_then(|mesh| document.root.meshes.get(mesh as usize));
         let mut extras = mesh.map_or(Value::Null, |mesh| mesh.extras.clone());
         if let Some(object) = extras.as_object_mut() {
             object.remove("targetNames");
         }
-        if !extras.is_null() && extras.as_object().is_none_or(|object| !object.is_empty()) {
-            made.mesh.insert("extras".into(), extras);
-        }
-    } else {
-        let extras = drawn.iter().filter(|&&at| !shown_aside(own(at as usize)).is_empty());
-        flaws.many(Flaw::Unsupported, extras.count(), || "extras of one of several meshes".into());
+        let is_empty = extras.is_null() || extras.as_object().is_some_and(Object::is_empty);
+        Worn { node, mesh: (!is_empty).then(|| ("extras".to_owned(), extras)).into_iter().collect() }
+    };
+    if let [only] = drawn {
+        Worn { node: made.mesh_node, mesh: made.mesh } = worn(*only, &[JOINT_EXTENSION, POSE_SPACE_EXTENSION]);
+        return;
     }
+    let mut lost = 0;
+    for &at in drawn {
+        let worn = worn(at, &[JOINT_EXTENSION, POSE_SPACE_EXTENSION, VISIBILITY]);
+        let name = object_name(document, at);
+        match worn == Worn::default() {
+            true => {}
+            false if several && !made.objects.contains_key(&name) => drop(made.objects.insert(name, worn)),
+            false => lost += 1,
+        }
+    }
+    flaws.many(Flaw::Unsupported, lost, || "extras of a mesh that is no object of its own name".into());
 }
 
-/// What a node carries, but for whether it is shown.
-fn shown_aside(mut object: Object) -> Object {
+/// What the mesh of a node is called.
+pub(super) fn object_name(document: &Document, node: u32) -> String {
+    let own = &document.root.nodes[node as usize];
+    let mesh = || document.root.meshes.get(own.mesh? as usize)?.name.as_deref().map(short);
+    own.name.clone().or_else(mesh).unwrap_or_default()
+}
+
+/// What a node carries, but for some extensions.
+fn without(mut object: Object, aside: &[&str]) -> Object {
     if let Some(Value::Object(extensions)) = object.get_mut("extensions") {
-        extensions.remove(VISIBILITY);
+        aside.iter().for_each(|name| drop(extensions.remove(*name)));
         if extensions.is_empty() {
             object.remove("extensions");
         }

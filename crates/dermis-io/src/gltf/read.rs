@@ -91,7 +91,8 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
         let mut mesh = hung.mesh(&drawn, &made, objects)?;
         if let Some(render) = &mut mesh.render {
             let look = std::mem::take(&mut look);
-            let look = appearance::read(&document, look, &nodes, &bones, &hung.nodes(), resolve, &mut flaws);
+            let meshes = (&*hung.nodes(), mesh.objects.len() > 1);
+            let look = appearance::read(&document, look, &nodes, &bones, meshes, resolve, &mut flaws);
             if let Some((appearance, extensions)) = look {
                 render.appearance = Some(Arc::new(appearance));
                 carried = Some(extensions);
@@ -310,10 +311,8 @@ impl<'a> Hung<'a> {
         }
         let visible = nodes.visible(document);
         let object = |(node, vertices): (u32, u32)| {
-            let (own, at) = (&document.root.nodes[node as usize], node as usize);
-            let mesh = || document.root.meshes.get(own.mesh? as usize)?.name.as_deref().map(short);
-            let name = own.name.clone().or_else(mesh).unwrap_or_default();
-            MeshObject { name, vertices, visible: visible[at] }
+            let name = appearance::object_name(document, node);
+            MeshObject { name, vertices, visible: visible[node as usize] }
         };
         let objects: Vec<MeshObject> = runs.into_iter().map(object).collect();
         for object in objects.iter().filter(|object| !object.visible) {

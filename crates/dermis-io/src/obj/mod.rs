@@ -1,17 +1,19 @@
 //! Wavefront OBJ: one mesh, or a sequence of files with a shape each.
 //!
 //! The `v` lines are the vertices, in their order and all of them, because examples are matched by order. The reader takes
-//! `v` (with colours, if there are any), `vt`, `f`, `usemtl`, and `o`, or else `g`, as far as these keep vertices apart. It passes over
-//! normals and smoothing, and counts curves, lines and points. OBJ states neither axes nor unit, so the caller does.
+//! `v` (with colours, if there are any), `vt`, `f`, `usemtl`, `mtllib`, and `o`, or else `g`, as far as these keep vertices apart. It passes
+//! over normals and smoothing, and counts curves, lines and points. OBJ states neither axes nor unit, so the caller does.
 //!
 //! The reader is written by hand. Crates that read OBJ files merge or reorder vertices for drawing, which would break the
 //! match of examples with the rig.
 
+mod materials;
 mod objects;
 mod read;
 mod sequence;
 mod write;
 
+pub use materials::{Library, library};
 pub use read::read;
 pub use sequence::{Sequence, natural_order};
 pub use write::{Normals, write, write_shape};
@@ -24,8 +26,12 @@ mod tests {
     use dermis_rig::glam::{DVec2, DVec3, Vec4};
     use dermis_rig::{Mesh, Polygons};
 
+    fn alone(_: &str, _: u64) -> std::io::Result<Vec<u8>> {
+        Err(std::io::ErrorKind::NotFound.into())
+    }
+
     fn mesh(text: &str) -> (Mesh, Vec<crate::Warning>) {
-        let contents = read(text.as_bytes(), "a.obj", &Space::default()).unwrap();
+        let contents = read(text.as_bytes(), "a.obj", &Space::default(), &alone).unwrap();
         (contents.mesh.unwrap(), contents.warnings)
     }
 
@@ -65,8 +71,8 @@ mod tests {
         assert_eq!(render.source, [1, 2, 2, 3, 3, 4]);
         assert_eq!(render.triangles, [[5, 1, 3], [0, 4, 2]]);
         assert_eq!(render.uvs[2], DVec2::new(0.25, 0.25));
-        let parts: Vec<_> = render.parts.iter().map(|p| (p.name.as_str(), p.start, p.count)).collect();
-        assert_eq!(parts, [("skin", 0, 1), ("cloth", 1, 1)]);
+        let parts: Vec<_> = render.parts.iter().map(|p| (p.name.as_str(), p.start, p.count, p.material)).collect();
+        assert_eq!(parts, [("skin", 0, 1, Some(0)), ("cloth", 1, 1, Some(1))]);
         assert_eq!(warnings.len(), 1);
         assert_eq!(warnings[0].to_string(), "1: vertices belong to no face (first: vertex 0)");
     }
@@ -89,7 +95,7 @@ mod tests {
         let (before, _) = mesh(text);
         for space in [Space::default(), Space { up: UpAxis::Z, metres_per_unit: 0.5, ..Space::default() }] {
             let bytes = to_bytes(|out| write(&before, &before.positions, &space, out)).unwrap();
-            let after = read(&bytes, "b.obj", &space).unwrap().mesh.unwrap();
+            let after = read(&bytes, "b.obj", &space, &alone).unwrap().mesh.unwrap();
             assert_eq!(after, before, "powers of two lose nothing: {}", String::from_utf8_lossy(&bytes));
         }
     }
@@ -115,7 +121,7 @@ mod tests {
         as_fan.render.as_mut().unwrap().triangles[..2].copy_from_slice(&drawn);
         for mesh in [&before, &as_fan] {
             let bytes = to_bytes(|out| write(mesh, &mesh.positions, &Space::default(), out)).unwrap();
-            assert_eq!(read(&bytes, "b.obj", &Space::default()).unwrap().mesh.as_ref(), Some(&before));
+            assert_eq!(read(&bytes, "b.obj", &Space::default(), &alone).unwrap().mesh.as_ref(), Some(&before));
         }
     }
 
@@ -130,10 +136,10 @@ mod tests {
 
         let frame = |x: &str, face: &str| format!("v {x} 0 0\nv 1 0 0\nv 0 1 0\nf {face}\n").into_bytes();
         let mut sequence = Sequence::new("walk", &Space::default());
-        sequence.push("walk0.obj", &frame("nan", "1 2 3")).unwrap();
-        sequence.push("walk1.obj", &frame("0.25", "1 2 3")).unwrap();
-        sequence.push("walk2.obj", &frame("0.5", "2 3 1")).unwrap();
-        let why = sequence.push("walk3.obj", b"v 0 0 0").unwrap_err().to_string();
+        sequence.push("walk0.obj", &frame("nan", "1 2 3"), &alone).unwrap();
+        sequence.push("walk1.obj", &frame("0.25", "1 2 3"), &alone).unwrap();
+        sequence.push("walk2.obj", &frame("0.5", "2 3 1"), &alone).unwrap();
+        let why = sequence.push("walk3.obj", b"v 0 0 0", &alone).unwrap_err().to_string();
         assert_eq!(why, "damaged OBJ file: \"walk3.obj\" has 1 vertices, but the files before it have 3");
         let contents = sequence.finish().unwrap();
         let labels: Vec<_> =

@@ -1,6 +1,9 @@
 //! Reading one OBJ file: its lines, and the mesh that they make.
 
+use super::materials::Used;
 use super::objects::{Inseparable, Sections};
+use crate::contents::Resolve;
+use crate::flaws::Flaws;
 use crate::polygons::Split;
 use crate::surface;
 use crate::{Contents, Flaw, Format, ReadError, Space, Warning};
@@ -8,16 +11,18 @@ use dermis_rig::glam::{DVec2, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::{Mesh, Polygons, RenderMesh};
 use std::borrow::Cow;
+use std::sync::Arc;
 
-/// Reads one mesh. If it has texture coordinates, its vertices split where these differ are in [`Mesh::render`].
+/// Reads one mesh, and with `resolve` the libraries of its materials and their pictures. If it has texture coordinates or materials, its
+/// vertices split where texture coordinates differ are in [`Mesh::render`].
 ///
 /// # Errors
-/// [`ReadError`], naming the line.
-pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadError> {
+/// [`ReadError`], naming the line. Libraries and pictures that cannot be read are warnings.
+pub fn read(bytes: &[u8], name: &str, space: &Space, resolve: &Resolve<'_>) -> Result<Contents, ReadError> {
     space.check()?;
     let file = ObjFile::parse(bytes)?;
     let mut contents = Contents { name: name.into(), format: Format::Obj, space: space.clone(), ..Contents::default() };
-    contents.mesh = Some(file.mesh(space, &mut contents.warnings)?);
+    contents.mesh = Some(file.mesh(space, &(name, resolve), &mut contents.warnings)?);
     Ok(contents)
 }
 
@@ -34,8 +39,9 @@ pub(super) struct ObjFile {
     pub(super) corners: Vec<u32>,
     /// Texture coordinates of each corner.
     corner_uvs: Vec<Option<u32>>,
-    /// Materials: name and first polygon.
-    materials: Vec<(String, usize)>,
+    materials: Used,
+    /// Number of a material, and the first polygon that has it.
+    starts: Vec<(u32, usize)>,
     sections: Sections,
     /// The largest index named, and on which line: vertices, texture coordinates. Lines may name what comes later.
     largest: [(u64, usize); 2],
@@ -101,8 +107,13 @@ impl ObjFile {
             }
             b"f" => self.face(words, number),
             b"usemtl" => {
-                let name = String::from_utf8_lossy(words.next().unwrap_or(b"")).into_owned();
-                self.materials.push((name, self.counts.len()));
+                let name = String::from_utf8_lossy(line[b"usemtl".len()..].trim_ascii());
+                let number = self.materials.number(&name);
+                self.starts.push((number, self.counts.len()));
+                Ok(())
+            }
+            b"mtllib" => {
+                self.materials.library(&String::from_utf8_lossy(line[b"mtllib".len()..].trim_ascii()));
                 Ok(())
             }
             b"o" => {
@@ -113,7 +124,7 @@ impl ObjFile {
                 self.sections.group(&line[1..], number, self.positions.len(), self.counts.len());
                 Ok(())
             }
-            b"vn" | b"s" | b"mtllib" | b"mg" => Ok(()),
+            b"vn" | b"s" | b"mg" => Ok(()),
             other => {
                 let word: String = String::from_utf8_lossy(other).chars().take(20).collect();
                 self.unsupported.push(format!("line {number}, \"{word}\""));
@@ -171,13 +182,23 @@ impl ObjFile {
         Ok(())
     }
 
-    pub(super) fn mesh(mut self, space: &Space, warnings: &mut Vec<Warning>) -> Result<Mesh, ReadError> {
+    /// - `beside`: the file's name, and the files beside it
+    pub(super) fn mesh(
+        mut self,
+        space: &Space,
+        beside: &(&str, &Resolve<'_>),
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Mesh, ReadError> {
         let to_ours = space.to_ours();
         let positions: Vec<DVec3> = self.positions.iter().map(|p| to_ours.transform_point3(*p)).collect();
         let polygons =
             Polygons { counts: std::mem::take(&mut self.counts), indices: std::mem::take(&mut self.corners) };
         let split = Split::new(&polygons, &positions);
-        let render = self.render(&polygons, &split);
+        let mut flaws = Flaws::default();
+        let render = self.render(&polygons, &split).map(|render| RenderMesh {
+            appearance: self.materials.appearance(beside.0, beside.1, &mut flaws).map(Arc::new),
+            ..render
+        });
         if !self.colors.is_empty() {
             self.colors.resize(self.positions.len(), Vec4::ONE);
         }
@@ -202,13 +223,16 @@ impl ObjFile {
         surface::count(warnings, Flaw::Unsupported, self.unsupported);
         surface::count(warnings, Flaw::DegenerateTriangle, self.small_faces);
         split.warn(warnings);
+        warnings.extend(flaws.warnings);
         warnings.extend(surface::flaws(&mesh));
         Ok(mesh)
     }
 
-    /// Vertices split where texture coordinates differ, in the order of the vertices; `None` without coordinates.
+    /// Vertices split where texture coordinates differ, in the order of the vertices; `None` without coordinates and materials.
     fn render(&self, polygons: &Polygons, split: &Split) -> Option<RenderMesh> {
-        if self.corner_uvs.iter().all(Option::is_none) {
+        let has_uvs = self.corner_uvs.iter().any(Option::is_some);
+        let parts = self.parts(polygons);
+        if !has_uvs && parts.iter().all(|part| part.material.is_none()) {
             return None;
         }
         let corners: Vec<(u32, Option<u32>)> =
@@ -219,27 +243,40 @@ impl ObjFile {
         let place = |corner| drawn.partition_point(|d| d < corner) as u32;
         let indices: Vec<u32> = corners.iter().map(place).collect();
         let uv = |at: Option<u32>| at.and_then(|at| self.uvs.get(at as usize)).copied().unwrap_or_default();
+        Some(RenderMesh {
+            triangles: split.over(&indices),
+            uvs: if has_uvs { drawn.iter().map(|(_, at)| uv(*at)).collect() } else { Vec::new() },
+            source: drawn.iter().map(|(vertex, _)| *vertex).collect(),
+            parts,
+            ..RenderMesh::default()
+        })
+    }
+
+    /// Runs of triangles that have one material, or none before the first is named.
+    fn parts(&self, polygons: &Polygons) -> Vec<RenderPart> {
         // Triangles of the polygons before each.
         let mut before = vec![0u32];
         for count in &polygons.counts {
             before.push(before.last().unwrap_or(&0) + count - 2);
         }
-        let mut starts: Vec<(&str, usize)> = self.materials.iter().map(|(name, at)| (name.as_str(), *at)).collect();
+        let mut starts: Vec<(Option<u32>, usize)> = self.starts.iter().map(|(at, start)| (Some(*at), *start)).collect();
         if starts.first().is_none_or(|(_, at)| *at > 0) {
-            starts.insert(0, ("", 0));
+            starts.insert(0, (None, 0));
         }
         let ends = starts.iter().skip(1).map(|(_, at)| *at).chain([polygons.counts.len()]);
-        let parts = starts.iter().zip(ends).filter(|((_, start), end)| start < end).map(|((name, start), end)| {
+        let mut parts: Vec<RenderPart> = Vec::new();
+        for ((material, start), end) in starts.iter().zip(ends).filter(|((_, start), end)| start < end) {
             let (start, end) = (before[*start], before[end]);
-            RenderPart { name: (*name).to_owned(), start, count: end - start, color: Vec4::ONE, material: None }
-        });
-        Some(RenderMesh {
-            triangles: split.over(&indices),
-            uvs: drawn.iter().map(|(_, at)| uv(*at)).collect(),
-            source: drawn.iter().map(|(vertex, _)| *vertex).collect(),
-            parts: parts.collect(),
-            ..RenderMesh::default()
-        })
+            match parts.last_mut().filter(|last| last.material == *material) {
+                Some(last) => last.count = end - last.start,
+                None => {
+                    let name = material.map_or("", |material| self.materials.name(material)).to_owned();
+                    let (count, material) = (end - start, *material);
+                    parts.push(RenderPart { name, start, count, color: Vec4::ONE, material });
+                }
+            }
+        }
+        parts
     }
 }
 

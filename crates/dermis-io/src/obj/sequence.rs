@@ -1,6 +1,7 @@
 //! A sequence of OBJ files, one shape each.
 
 use super::read::ObjFile;
+use crate::contents::Resolve;
 use crate::surface::{self, LeftOut};
 use crate::{Contents, Flaw, Format, ReadError, Record, Space};
 use dermis_rig::glam::DVec3;
@@ -11,9 +12,10 @@ use std::cmp::Ordering;
 /// Put the names in order with [`natural_order`] first: `walk.2.obj` before `walk.10.obj`.
 /// ```
 /// # use dermis_io::{Space, obj};
+/// let no_file = |_: &str, _| Err(std::io::ErrorKind::NotFound.into());
 /// let mut sequence = obj::Sequence::new("walk", &Space::default());
 /// for (name, bytes) in [("a1.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3"), ("a2.obj", b"v 0 0 1\nv 1 0 1\nv 0 1 1\nf 1 2 3")] {
-///     sequence.push(name, bytes)?;
+///     sequence.push(name, bytes, &no_file)?;
 /// }
 /// assert_eq!(sequence.finish()?.records.len(), 2);
 /// # Ok::<(), dermis_io::ReadError>(())
@@ -32,12 +34,12 @@ impl Sequence {
         Self { contents, left_out: LeftOut::default(), other_faces: Vec::new() }
     }
 
-    /// Adds a file; the record is labelled with its name without ending.
+    /// Adds a file; the record is labelled with its name without ending. With `resolve`, materials of the first are read.
     ///
     /// # Errors
     /// [`ReadError`] if it cannot be read or has another number of vertices than those before. A file that is not finite
     /// is left out, and one with other faces counted: its vertices may be in another order.
-    pub fn push(&mut self, name: &str, bytes: &[u8]) -> Result<(), ReadError> {
+    pub fn push(&mut self, name: &str, bytes: &[u8], resolve: &Resolve<'_>) -> Result<(), ReadError> {
         let space = &self.contents.space;
         space.check()?;
         let file = ObjFile::parse(bytes)?;
@@ -49,7 +51,7 @@ impl Sequence {
         }
         self.left_out.keep();
         match &self.contents.mesh {
-            None => self.contents.mesh = Some(file.mesh(space, &mut self.contents.warnings)?),
+            None => self.contents.mesh = Some(file.mesh(space, &(name, resolve), &mut self.contents.warnings)?),
             Some(first) => {
                 let (found, expected) = (positions.len(), first.positions.len());
                 if found != expected {

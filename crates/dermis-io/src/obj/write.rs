@@ -1,22 +1,24 @@
 //! Writing one OBJ file.
 
-use crate::drawn_corners::drawn_corners;
+use super::materials::{in_one_line, name_of, names_of};
+use crate::drawn_corners::{drawn_as_split, polygons_of};
 use crate::normals::{Shading, smooth_normals};
 use crate::{Format, Space, WriteError};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Mesh, MeshObject, Polygons};
+use dermis_rig::mesh::RenderPart;
+use dermis_rig::{Mesh, MeshObject, Polygons, RenderMesh};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::ops::Range;
 
 /// Writes the mesh with its vertices at `positions`: polygons, if it has them, and the texture coordinates of its drawn
-/// vertices, if they hang on the same triangles. Positions are written with all their digits. Several objects stand one after the other, each below
-/// an `o` line with its name; whether they are hidden is lost.
+/// vertices and the names of materials, if they hang on the same triangles. Positions are written with all their digits. Several objects stand
+/// one after the other, each below an `o` line with its name; whether they are hidden is lost.
 ///
 /// # Errors
 /// [`WriteError`]: another number of positions than vertices, faces that name none, positions not finite.
 pub fn write(mesh: &Mesh, positions: &[DVec3], space: &Space, out: &mut dyn Write) -> Result<(), WriteError> {
-    write_shape(mesh, positions, Normals::LeftOut, space, out)
+    write_shape(mesh, positions, Normals::LeftOut, None, space, out)
 }
 
 /// Whether an OBJ file holds normals.
@@ -30,7 +32,8 @@ pub enum Normals {
     Written,
 }
 
-/// [`write()`] with normals, if they are wanted.
+/// [`write()`] with normals, if they are wanted, and the name of the [library](super::library()) that describes the materials, if there is
+/// one.
 ///
 /// # Errors
 /// As [`write()`].
@@ -38,6 +41,7 @@ pub fn write_shape(
     mesh: &Mesh,
     positions: &[DVec3],
     normals: Normals,
+    library: Option<&str>,
     space: &Space,
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
@@ -50,12 +54,8 @@ pub fn write_shape(
     }
     mesh.check().map_err(|e| WriteError::CannotHold { format: Format::Obj, what: e.to_string() })?;
     let from_ours = space.to_ours().inverse();
-    let triangles = Polygons {
-        counts: vec![3; if mesh.polygons.is_some() { 0 } else { mesh.triangles.len() }],
-        indices: if mesh.polygons.is_some() { Vec::new() } else { mesh.triangles.as_flattened().to_vec() },
-    };
-    let polygons = mesh.polygons.as_ref().unwrap_or(&triangles);
-    let drawn = mesh.render.as_ref().and_then(|render| drawn_corners(mesh, render, polygons));
+    let polygons = &*polygons_of(mesh);
+    let drawn = drawn_as_split(mesh);
     let textured = mesh.render.as_ref().filter(|render| drawn.is_some() && !render.uvs.is_empty());
     let shaded = normals == Normals::Written;
     // Of drawn vertices if corners name them, else of vertices.
@@ -68,9 +68,17 @@ pub fn write_shape(
     let own: Vec<u32> = (0..positions.len() as u32).collect();
     let corners = mesh.render.as_ref().filter(|_| drawn.is_some()).map_or(&own, |render| &render.source);
     let parts = Parts::new(mesh, corners, polygons);
+    let (names, of_polygon) = match mesh.render.as_ref().filter(|_| drawn.is_some()) {
+        Some(render) => (names_of(mesh), of_polygons(render, polygons)),
+        None => (Vec::new(), Vec::new()),
+    };
     let mut text = String::new();
+    // Writing to a String cannot fail.
+    if let Some(library) = library {
+        let _ = writeln!(text, "mtllib {}", in_one_line(library));
+    }
+    let mut current = None;
     for part in &parts.list {
-        // Writing to a String cannot fail.
         if let Some(name) = &part.name {
             let _ = writeln!(text, "o {name}");
         }
@@ -92,7 +100,12 @@ pub fn write_shape(
             let n = from_ours.transform_vector3(normals[at as usize]).normalize_or_zero();
             let _ = writeln!(text, "vn {} {} {}", n.x, n.y, n.z);
         }
-        for &(from, to) in &part.polygons {
+        for &(polygon, from, to) in &part.polygons {
+            let material = of_polygon.get(polygon as usize).filter(|_| !names.is_empty());
+            if let (Some(name), true) = (material.map(|part| name_of(part, &names)), material != current) {
+                let _ = writeln!(text, "usemtl {name}");
+                current = material;
+            }
             text.push('f');
             for corner in from as usize..to as usize {
                 let vertex = polygons.indices[corner];
@@ -111,6 +124,21 @@ pub fn write_shape(
     Ok(out.write_all(text.as_bytes())?)
 }
 
+/// The part that each polygon is of, by its first triangle.
+fn of_polygons<'a>(render: &'a RenderMesh, polygons: &Polygons) -> Vec<&'a RenderPart> {
+    let mut parts = render.parts.iter().peekable();
+    let mut triangle = 0u32;
+    let mut of = Vec::with_capacity(polygons.counts.len());
+    for count in &polygons.counts {
+        while parts.next_if(|part| part.start.saturating_add(part.count) <= triangle).is_some() {}
+        // Polygons beyond the last part, of a mesh whose parts leave some out, have none.
+        let Some(part) = parts.peek() else { return Vec::new() };
+        of.push(*part);
+        triangle += count - 2;
+    }
+    of
+}
+
 /// A mesh as its file lists it: object after object, or all as one.
 struct Parts {
     list: Vec<Part>,
@@ -125,8 +153,8 @@ struct Part {
     vertices: Range<usize>,
     /// What its corners name beside the vertex.
     corners: Vec<u32>,
-    /// The first corner of each of its polygons, and the one after the last.
-    polygons: Vec<(u32, u32)>,
+    /// Each of its polygons: its number, its first corner and the one after the last.
+    polygons: Vec<(u32, u32, u32)>,
 }
 
 impl Parts {
@@ -154,10 +182,10 @@ impl Parts {
             list[place(vertex)].corners.push(at);
         }
         let mut start = 0u32;
-        for &count in &polygons.counts {
+        for (polygon, &count) in (0u32..).zip(&polygons.counts) {
             let end = start + count;
             let vertex = polygons.indices.get(start as usize).copied().unwrap_or_default();
-            list[place(vertex)].polygons.push((start, end));
+            list[place(vertex)].polygons.push((polygon, start, end));
             start = end;
         }
         let mut numbers = vec![0; corners.len()];
@@ -166,14 +194,4 @@ impl Parts {
         }
         Self { list, numbers }
     }
-}
-
-/// A name that stands in a line: control characters become blanks, and a backslash at the end, which would join the next line, a slash.
-fn in_one_line(name: &str) -> String {
-    let mut name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if name.trim_end().ends_with('\\') {
-        name.truncate(name.trim_end().len() - 1);
-        name.push('/');
-    }
-    name
 }

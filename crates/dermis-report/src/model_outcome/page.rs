@@ -148,10 +148,34 @@ impl ModelOutcome<'_> {
                 rows: volumes,
             });
         }
+        tables.push(self.objects_table());
         tables.push(self.bones_table());
         tables.extend(self.further.iter().cloned());
         tables.retain(|t| !t.rows.is_empty());
         tables
+    }
+
+    /// Returns the rms of each of several objects, on the set that counts.
+    fn objects_table(&self) -> PageTable {
+        let mesh = self.model.rig().mesh();
+        let mut table = PageTable {
+            title: "Error by object".into(),
+            note: "rms over the vertices of each mesh of the file".into(),
+            columns: ["object", "vertices", "model", "rig's own weights"].map(String::from).to_vec(),
+            rows: vec![],
+        };
+        let Some(ScoredExamples { scores, .. }) = self.counts().filter(|_| mesh.has_several_objects()) else {
+            return table;
+        };
+        let numbers = mesh.object_numbers();
+        let (squares, counts) = squares_by(scores, mesh.objects.len(), |v| Some(numbers[v] as usize));
+        for ((object, (own, base)), count) in mesh.objects.iter().zip(squares).zip(counts) {
+            let rms = |sum: f64| Quantity::Length((sum / count.max(1) as f64).sqrt() as f32);
+            let hidden = if object.visible { "" } else { " (hidden)" };
+            let name = Quantity::Text(format!("{}{hidden}", object.name));
+            table.rows.push(vec![name, Quantity::Count(count as u64), rms(own), rms(base)]);
+        }
+        table
     }
 
     /// Returns the rms by the bone that dominates a vertex, on the set that counts.
@@ -167,14 +191,7 @@ impl ModelOutcome<'_> {
             return table;
         };
         let bones = self.model.rig().skeleton().len();
-        let (mut squares, mut counts) = (vec![(0.0, 0.0); bones], vec![0usize; bones]);
-        for (v, rms) in scores.model.per_vertex_rms.iter().enumerate() {
-            let Some(bone) = weights.dominant(v) else { continue };
-            let base = scores.baseline.as_ref().and_then(|b| b.per_vertex_rms.get(v)).copied().unwrap_or(0.0);
-            squares[bone.get()].0 += rms * rms;
-            squares[bone.get()].1 += base * base;
-            counts[bone.get()] += 1;
-        }
+        let (squares, counts) = squares_by(scores, bones, |v| weights.dominant(v).map(BoneIndex::get));
         let mut order: Vec<usize> = (0..bones).filter(|&b| counts[b] > 0).collect();
         order.sort_by(|&a, &b| squares[b].0.total_cmp(&squares[a].0));
         for bone in order.into_iter().take(12) {
@@ -188,6 +205,19 @@ impl ModelOutcome<'_> {
         }
         table
     }
+}
+
+/// Returns the sums of squares of the model's and the baseline's errors over the vertices of each of `groups`, and how many vertices each has.
+fn squares_by(scores: &Scores, groups: usize, of: impl Fn(usize) -> Option<usize>) -> (Vec<(f64, f64)>, Vec<usize>) {
+    let (mut squares, mut counts) = (vec![(0.0, 0.0); groups], vec![0usize; groups]);
+    for (v, rms) in scores.model.per_vertex_rms.iter().enumerate() {
+        let Some(group) = of(v) else { continue };
+        let base = scores.baseline.as_ref().and_then(|b| b.per_vertex_rms.get(v)).copied().unwrap_or(0.0);
+        squares[group].0 += rms * rms;
+        squares[group].1 += base * base;
+        counts[group] += 1;
+    }
+    (squares, counts)
 }
 
 /// Returns what the error of a set is called.

@@ -7,7 +7,7 @@
 use super::document::{Node, Properties, Raw};
 use super::names::{Renamed, unique, uv_set};
 use super::objects::{Id, Objects};
-use crate::appearance::{Description, media_type};
+use crate::appearance::{CLAMP, Description, REPEAT, image_names};
 use crate::flaws::Flaws;
 use crate::{Format, WriteError};
 use dermis_rig::glam::Vec4;
@@ -86,7 +86,7 @@ impl<'a> Materials<'a> {
         let given: Vec<(&'static str, &str)> =
             list.iter().map(|material| ("material", material["name"].as_str().unwrap_or_default())).collect();
         let names = unique(&given, renamed);
-        let mut files = Files { videos: HashMap::new(), names: self.image_names() };
+        let mut files = Files { videos: HashMap::new(), names: image_names(&self.look, self.images) };
         let mut made = Vec::with_capacity(list.len());
         for (material, name) in list.iter().zip(&names) {
             made.push(self.material(material, name, objects, &mut files)?);
@@ -209,28 +209,21 @@ impl<'a> Materials<'a> {
         objects: &mut Objects,
         files: &mut Files,
     ) -> Result<Option<Id>, WriteError> {
-        let at = |value: &Value| usize::try_from(value.as_u64()?).ok();
-        let Some(texture) = at(&reference["index"]).and_then(|at| self.look.textures.get(at)).cloned() else {
-            return Ok(None);
-        };
-        let of_extension = || texture["extensions"].as_object()?.values().find_map(|own| at(&own["source"]));
-        let source = of_extension().or_else(|| at(&texture["source"]));
-        let Some(image) = source.filter(|image| *image < self.images.len()) else { return Ok(None) };
+        let Some((image, sampler)) = self.look.shown(reference, self.images.len()) else { return Ok(None) };
         if reference["extensions"]["KHR_texture_transform"].is_object() {
             self.lose("moves of textures");
         }
-        let sampler = at(&texture["sampler"]).and_then(|at| self.look.samplers.get(at)).cloned().unwrap_or_default();
-        let wrap = |key: &str| sampler[key].as_u64().unwrap_or(10497);
+        let wrap = |key: &str| sampler[key].as_u64().unwrap_or(REPEAT.into());
         if [wrap("wrapS"), wrap("wrapT")].contains(&33648) {
             self.lose("textures that are mirrored where they repeat");
         }
-        let clamps = |key: &str| i32::from(wrap(key) == 33071);
+        let clamps = |key: &str| i32::from(wrap(key) == u64::from(CLAMP));
         let video = match files.videos.get(&image) {
             Some(known) => *known,
             None => self.video(image, objects, files)?,
         };
         let file = files.names[image].as_str();
-        let set = at(&reference["texCoord"]).unwrap_or(0);
+        let set = reference["texCoord"].as_u64().and_then(|set| usize::try_from(set).ok()).unwrap_or(0);
         let (id, record) = objects.make("Texture", file, "Texture", "");
         let properties = Properties::default()
             .choice("AlphaSource", 2)
@@ -275,21 +268,6 @@ impl<'a> Materials<'a> {
         );
         files.videos.insert(image, id);
         Ok(id)
-    }
-
-    /// A file name for every image, each once.
-    fn image_names(&self) -> Vec<String> {
-        let name = |at: usize| self.look.images.get(at).and_then(|image| image["name"].as_str()).unwrap_or_default();
-        let given: Vec<(&'static str, &str)> = (0..self.images.len()).map(|at| ("texture", name(at))).collect();
-        let names = unique(&given, &mut Vec::new());
-        let ending = |image: &Image| match media_type(&image.bytes).unwrap_or(&image.media_type) {
-            "image/jpeg" => "jpg",
-            "image/webp" => "webp",
-            "image/ktx2" => "ktx2",
-            "image/vnd-ms.dds" => "dds",
-            _ => "png",
-        };
-        names.iter().zip(self.images).map(|(name, image)| format!("{name}.{}", ending(image))).collect()
     }
 }
 

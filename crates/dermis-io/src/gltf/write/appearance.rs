@@ -1,10 +1,10 @@
 //! Materials, textures, images, cameras, lights and further nodes, with numbers that fit what is written around them.
 
 use super::tables::Tables;
-use crate::appearance::{Description, Object, extensions_in, media_type};
+use crate::appearance::{Description, Object, Worn, extensions_in, media_type};
 use crate::flaws::Flaws;
 use crate::{Format, WriteError};
-use dermis_rig::{Appearance, Image, Skeleton};
+use dermis_rig::{Appearance, Image, Mesh, Skeleton};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
@@ -82,6 +82,13 @@ pub(super) fn add_nodes(
             None => roots.push(node),
         }
     }
+}
+
+/// What one of several objects carries: the first of its name, if several have one.
+pub(super) fn worn<'a>(look: &'a Description, mesh: &Mesh, number: usize) -> Option<&'a Worn> {
+    let name = &mesh.objects.get(number)?.name;
+    let is_first = mesh.objects.iter().position(|object| object.name == *name) == Some(number);
+    look.objects.get(name).filter(|_| is_first)
 }
 
 /// The object with more keys; keys that it has stay, and extensions are joined.

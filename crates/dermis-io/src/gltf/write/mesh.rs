@@ -1,7 +1,7 @@
 //! The drawn mesh: primitives, attributes, morph targets, materials.
 
 use super::super::VERTEX;
-use super::appearance::join;
+use super::appearance::{join, worn};
 use super::objects::{DrawnObjects, with_every_object};
 use super::scene::{GlbScene, MorphNormals};
 use super::skin::Skinned;
@@ -105,9 +105,8 @@ impl Tables {
                 made["weights"] = json!(scene.rest_weights()?);
                 made["extras"] = json!({ "targetNames": names });
             }
-            if is_lone {
-                join(&mut made, &look.mesh);
-            }
+            let worn = if is_lone { Some(&look.mesh) } else { worn(look, mesh, number).map(|worn| &worn.mesh) };
+            worn.into_iter().for_each(|worn| join(&mut made, worn));
             self.meshes.push(made);
         }
         Ok(objects.list.iter().map(|object| object.has_targets).collect())

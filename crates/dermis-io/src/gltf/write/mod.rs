@@ -98,11 +98,14 @@ pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError
             if let Some((name, content)) = scene.extension.filter(|_| has_targets || object.is_none()) {
                 node["extensions"] = json!({ name: content });
             }
-            match object {
-                None => appearance::join(&mut node, &look.mesh_node),
-                Some(object) if !object.visible => node["extensions"][VISIBILITY] = json!({ "visible": false }),
-                Some(_) => {}
+            if object.is_some_and(|object| !object.visible) {
+                node["extensions"][VISIBILITY] = json!({ "visible": false });
             }
+            let worn = match object {
+                None => Some(&look.mesh_node),
+                Some(_) => appearance::worn(&look, mesh, number).map(|worn| &worn.node),
+            };
+            worn.into_iter().for_each(|worn| appearance::join(&mut node, worn));
             if has_targets {
                 targeted.push(nodes.len());
             }

@@ -12,7 +12,6 @@ use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Example, LocalSculpt, same_place};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// A sculpt to be added.
@@ -52,8 +51,8 @@ struct At {
 /// A sculpt as it was read, with what its artist was shown.
 struct Sculpted {
     example: Example,
-    /// The vertices of the object that it covers; `None` if it covers the rig, or its file has a mask.
-    object: Option<Range<usize>>,
+    /// The vertices of the objects that it covers; `None` if it covers the rig, or its file has a mask.
+    object: Option<Vec<u32>>,
     by: ShownBy,
     shown: Vec<DVec3>,
     warnings: Vec<String>,
@@ -132,7 +131,7 @@ impl Session {
             at = None;
         }
         let name = example.label.clone();
-        let mask = self.masked(sculpt, &mut example, object.as_ref(), &shown, by)?;
+        let mask = self.masked(sculpt, &mut example, object.as_deref(), &shown, by)?;
         let vertices = touched(&example);
         for v in 0..shown.len() {
             example.positions[v] = shown[v] + sculpt.strength * (example.positions[v] - shown[v]);
@@ -272,7 +271,7 @@ impl Session {
         &self,
         sculpt: &AddSculpt,
         example: &mut Example,
-        object: Option<&Range<usize>>,
+        object: Option<&[u32]>,
         shown: &[DVec3],
         by: ShownBy,
     ) -> Result<MaskFrom, crate::Error> {
@@ -280,7 +279,11 @@ impl Session {
         let (from, mask) = match (&sculpt.mask, painted) {
             (Some(path), _) => (MaskFrom::Painted, read_mask(path, shown.len())?),
             (None, _) if sculpt.whole || sculpt.role == Some(Role::Anchor) => match object {
-                Some(object) => (MaskFrom::Whole, (0..shown.len()).map(|v| object.contains(&v)).collect()),
+                Some(object) => {
+                    let mut mask = vec![false; shown.len()];
+                    object.iter().for_each(|&v| mask[v as usize] = true);
+                    (MaskFrom::Whole, mask)
+                }
                 None => return Ok(MaskFrom::Whole),
             },
             (None, Some(mask)) => (MaskFrom::Painted, mask),

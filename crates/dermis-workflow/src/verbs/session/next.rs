@@ -287,7 +287,7 @@ impl Session {
                 for record in records {
                     let Some(skin) = &record.positions else { continue };
                     let shape = |to: &mut dyn std::io::Write| {
-                        write_shape(rig.mesh(), skin, Normals::LeftOut, &self.rig.space, to)
+                        write_shape(rig.mesh(), skin, Normals::LeftOut, None, &self.rig.space, to)
                     };
                     let bytes = to_bytes(shape).map_err(crate::Error::write(path))?;
                     file(&format!("{}.obj", record.label), &bytes)?;

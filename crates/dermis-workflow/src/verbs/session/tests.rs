@@ -440,7 +440,7 @@ fn what_is_no_sculpt_is_named_and_changes_nothing() {
     desk.put("other.npz", contents);
     let obj = to_bytes(|out| {
         let skin = other.skin(&desk.poses[12]);
-        write_shape(other.rig.mesh(), &skin, Normals::LeftOut, &dermis_io::Space::default(), out)
+        write_shape(other.rig.mesh(), &skin, Normals::LeftOut, None, &dermis_io::Space::default(), out)
     });
     std::fs::write(desk.path("other.obj"), obj.unwrap()).unwrap();
     let two = vec![record(desk.shown(12)), record(desk.shown(12))];

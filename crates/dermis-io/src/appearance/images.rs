@@ -1,0 +1,127 @@
+//! Images that a file names by paths, gathered while its materials are read.
+
+use super::{Description, MOST_BESIDE, media_type, texture_extension};
+use crate::contents::Resolve;
+use crate::flaws::short;
+use dermis_rig::{Appearance, Image, make_unique};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+
+/// How a texture goes on beyond its image, in the numbers of glTF: again and again.
+pub(crate) const REPEAT: u32 = 10497;
+
+/// The same: as its border is.
+pub(crate) const CLAMP: u32 = 33071;
+
+/// Images as they are met; the same bytes are one image.
+pub(crate) struct Images<'a> {
+    stem: &'a str,
+    resolve: &'a Resolve<'a>,
+    /// Bytes that may still be read beside the file.
+    left: u64,
+    list: Vec<Image>,
+    /// Number of each image by the SHA-256 of its bytes.
+    by_hash: HashMap<[u8; 32], usize>,
+}
+
+impl<'a> Images<'a> {
+    /// - `name`: the file that names the images
+    pub fn new(name: &'a str, resolve: &'a Resolve<'a>) -> Self {
+        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+        Self { stem, resolve, left: MOST_BESIDE, list: Vec::new(), by_hash: HashMap::new() }
+    }
+
+    /// The number of an image. `shown` is its file, for the reason why it is none.
+    pub fn add(&mut self, bytes: Vec<u8>, shown: &str) -> Result<usize, String> {
+        let hash: [u8; 32] = Sha256::digest(&bytes).into();
+        if let Some(&known) = self.by_hash.get(&hash) {
+            return Ok(known);
+        }
+        let media_type =
+            media_type(&bytes).ok_or_else(|| format!("\"{}\" is no PNG, JPEG, WebP, KTX2 or DDS", short(shown)))?;
+        self.list.push(Image { media_type: media_type.into(), bytes });
+        self.by_hash.insert(hash, self.list.len() - 1);
+        Ok(self.list.len() - 1)
+    }
+
+    /// The bytes of the first file there is among `paths`, each looked for under itself, under its name alone, in `textures/` and in
+    /// `STEM.fbm/`, never outside the folder.
+    pub fn beside(&mut self, paths: &[&str]) -> Result<Vec<u8>, String> {
+        let mut tried = Vec::new();
+        for path in paths {
+            let parts: Vec<&str> = path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".").collect();
+            let Some(&last) = parts.last() else { continue };
+            let safe = |parts: &[&str]| parts.iter().all(|part| *part != ".." && !part.contains([':', '\0']));
+            let absolute = path.starts_with(['/', '\\']);
+            let whole = Some(parts.join("/")).filter(|_| safe(&parts) && !absolute);
+            let named = [last.to_owned(), format!("textures/{last}"), format!("{}.fbm/{last}", self.stem)];
+            let named =
+                named.into_iter().filter(|_| safe(&[last]) && safe(&[self.stem]) && !self.stem.contains(['/', '\\']));
+            for path in whole.into_iter().chain(named) {
+                if tried.contains(&path) {
+                    continue;
+                }
+                if let Ok(bytes) = (self.resolve)(&path, self.left + 1) {
+                    let left = self.left.checked_sub(bytes.len() as u64);
+                    self.left = left.ok_or("the files beside it are larger than a gigabyte")?;
+                    return Ok(bytes);
+                }
+                tried.push(path);
+            }
+        }
+        let shown = paths.iter().find(|path| !path.is_empty()).copied().unwrap_or_default();
+        Err(format!("\"{}\" is neither in the file nor beside it", short(shown)))
+    }
+
+    /// Adds a texture of an image to the description, which goes on beyond it as `wraps` say. Result: its number.
+    pub fn texture(&self, image: usize, wraps: [u32; 2], made: &mut Description) -> usize {
+        let sampler = json!({ "wrapS": wraps[0], "wrapT": wraps[1] });
+        let sampler = made.samplers.iter().position(|known| *known == sampler).unwrap_or_else(|| {
+            made.samplers.push(sampler);
+            made.samplers.len() - 1
+        });
+        let mut texture = json!({ "sampler": sampler });
+        match texture_extension(&self.list[image].media_type) {
+            None => texture["source"] = json!(image),
+            Some(extension) => texture["extensions"] = json!({ extension: { "source": image } }),
+        }
+        made.textures.push(texture);
+        made.textures.len() - 1
+    }
+
+    /// The appearance of a description and the images.
+    pub fn with(self, mut made: Description) -> Appearance {
+        made.images = vec![json!({}); self.list.len()];
+        Appearance { description: made.text(), images: self.list }
+    }
+}
+
+/// A file name for every image of a description, each once.
+pub(crate) fn image_names(look: &Description, images: &[Image]) -> Vec<String> {
+    let plain = |c: char| if c.is_alphanumeric() || c == '_' { c } else { '_' };
+    let name = |at: usize| look.images.get(at).and_then(|image| image["name"].as_str()).unwrap_or_default();
+    let mut names: Vec<String> = (0..images.len()).map(|at| name(at).chars().map(plain).collect()).collect();
+    names.iter_mut().filter(|name| name.is_empty()).for_each(|name| name.push_str("texture"));
+    make_unique(&mut names, "_");
+    let ending = |image: &Image| match media_type(&image.bytes).unwrap_or(&image.media_type) {
+        "image/jpeg" => "jpg",
+        "image/webp" => "webp",
+        "image/ktx2" => "ktx2",
+        "image/vnd-ms.dds" => "dds",
+        _ => "png",
+    };
+    names.iter().zip(images).map(|(name, image)| format!("{name}.{}", ending(image))).collect()
+}
+
+impl Description {
+    /// The image of `images` that a material's reference to a texture shows, and how it goes on beyond it; `None` if it shows none.
+    pub(crate) fn shown(&self, reference: &Value, images: usize) -> Option<(usize, Value)> {
+        let at = |value: &Value| usize::try_from(value.as_u64()?).ok();
+        let texture = self.textures.get(at(&reference["index"])?)?;
+        let of_extension = || texture["extensions"].as_object()?.values().find_map(|own| at(&own["source"]));
+        let image = of_extension().or_else(|| at(&texture["source"])).filter(|image| *image < images)?;
+        let sampler = at(&texture["sampler"]).and_then(|at| self.samplers.get(at)).cloned().unwrap_or_default();
+        Some((image, sampler))
+    }
+}
