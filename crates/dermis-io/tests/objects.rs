@@ -187,7 +187,7 @@ fn a_glb_has_a_node_for_every_object() {
     }
 }
 
-/// What nodes and meshes carry stays with each object; of two of one name, the first keeps it.
+/// What nodes and meshes carry stays with each object, also of two of one name.
 #[test]
 fn objects_keep_their_extras() {
     let (mesh, skeleton, weights) = (drawn(), skeleton(), weights(17));

@@ -31,7 +31,7 @@ impl Description {
             keep_extensions(material, &name, flaws);
             keep_textures(material, &usable, &name, flaws);
         }
-        let several = self.objects.values_mut().flat_map(|worn| {
+        let several = self.objects.values_mut().flatten().flat_map(|worn| {
             [(&mut worn.node, "an object's node", &["extras", "extensions"][..]), (&mut worn.mesh, "an object", &["extras"])]
         });
         for (object, what, keys) in several.chain([

@@ -49,9 +49,9 @@ pub(crate) struct Description {
     pub mesh_node: Object,
     /// Extras of the mesh.
     pub mesh: Object,
-    /// The same of each of several objects, by the object's name.
+    /// The same of each of several objects, by the object's name; objects of one name one after the other.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub objects: BTreeMap<String, Worn>,
+    pub objects: BTreeMap<String, Vec<Worn>>,
     /// Extras and extensions of the scene.
     pub scene: Object,
     /// Copyright, extras and extensions of the asset.
@@ -162,7 +162,7 @@ impl Description {
         let lists = [&self.materials, &self.textures, &self.samplers, &self.images, &self.cameras, &self.nodes];
         lists.into_iter().flatten().for_each(|value| extensions_in(value, &mut names));
         let objects = [&self.mesh_node, &self.mesh, &self.scene, &self.asset, &self.root];
-        let worn = self.objects.values().map(|worn| &worn.node);
+        let worn = self.objects.values().flatten().map(|worn| &worn.node);
         for object in objects.into_iter().chain(self.bones.values()).chain(worn) {
             extensions_of(object, &mut names);
         }

@@ -254,17 +254,14 @@ fn around(
         Worn { node: made.mesh_node, mesh: made.mesh } = worn(*only, &[JOINT_EXTENSION, POSE_SPACE_EXTENSION]);
         return;
     }
-    let mut lost = 0;
     for &at in drawn {
         let worn = worn(at, &[JOINT_EXTENSION, POSE_SPACE_EXTENSION, VISIBILITY]);
-        let name = object_name(document, at);
-        match worn == Worn::default() {
-            true => {}
-            false if several && !made.objects.contains_key(&name) => drop(made.objects.insert(name, worn)),
-            false => lost += 1,
+        if !several && worn != Worn::default() {
+            flaws.add(Flaw::Unsupported, || "extras of a mesh that is no object of its own".into());
         }
+        made.objects.entry(object_name(document, at)).or_default().push(worn);
     }
-    flaws.many(Flaw::Unsupported, lost, || "extras of a mesh that is no object of its own name".into());
+    made.objects.retain(|_, list| several && list.iter().any(|worn| *worn != Worn::default()));
 }
 
 /// What the mesh of a node is called.

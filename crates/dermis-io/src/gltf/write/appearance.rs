@@ -84,11 +84,12 @@ pub(super) fn add_nodes(
     }
 }
 
-/// What one of several objects carries: the first of its name, if several have one.
+/// What one of several objects carries.
 pub(super) fn worn<'a>(look: &'a Description, mesh: &Mesh, number: usize) -> Option<&'a Worn> {
     let name = &mesh.objects.get(number)?.name;
-    let is_first = mesh.objects.iter().position(|object| object.name == *name) == Some(number);
-    look.objects.get(name).filter(|_| is_first)
+    let list = look.objects.get(name)?;
+    let before = mesh.objects[..number].iter().filter(|object| object.name == *name).count();
+    list.get(before)
 }
 
 /// The object with more keys; keys that it has stay, and extensions are joined.
