@@ -60,11 +60,15 @@ pub mod scene;
 pub mod share_file;
 #[cfg(feature = "formats")]
 mod shown;
+#[cfg(feature = "formats")]
+pub mod skinned_scene;
 pub mod sniff;
 pub mod stack_file;
 #[cfg(feature = "formats")]
 mod surface;
 mod tensors;
+#[cfg(feature = "formats")]
+pub mod usd;
 mod writing;
 
 pub use appearance::{AppearanceCounts, appearance_counts, base_colour_image};

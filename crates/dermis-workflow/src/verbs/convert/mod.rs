@@ -28,7 +28,7 @@ pub struct ConvertRecipe {
     /// How a GLB is compressed, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compress: Option<Compression>,
-    /// Axes and unit of an FBX file.
+    /// Axes and unit of an FBX or USD file.
     #[serde(default)]
     pub write: WriteOptions,
     /// Where it goes; the ending of the name is the format.
