@@ -1,11 +1,12 @@
 """Asks USD whether a .usda or .usdz file deforms as the positions in a bundle say, and whether it is sound.
 
-    python tools/check_usd.py CHARACTER BUNDLE.npz [--clip NAME] [--times 0.5,1.25] [--poses 3,7] [--limit 1e-6]
+    python tools/check_usd.py CHARACTER BUNDLE.npz [--clip NAME] [--linear] [--times 0.5,1.25] [--poses 3,7] [--limit 1e-6]
 
 Opens the stage, runs every validator of USD on it, and computes the points of all meshes at each time: blend shapes, then skinning, by
 UsdSkel's own queries; points that move by themselves are read. They are compared with the bundle's `vertices` at the pose of the same
-position in the list; vertices match by order. Times, in seconds, default to the bundle's `frame_times`, poses to all. The clip is the one
-that the stage binds, or the one named, by the variant set `clip`.
+position in the list, with --linear with linear blend skinning by the bundle's weights. Vertices match by order. Times, in seconds, default
+to the bundle's `frame_times`, else to frames at its rate or 24 per second, poses to all; a bundle without `vertices` is compared at rest.
+The clip is the one that the stage binds, or the one named, by the variant set `clip`.
 
 Exit 0: all within the limit, a part of the rest diagonal, and no error of a validator; 1: not; 2: the files do not fit; 3: USD or NumPy is
 not installed (`pip install usd-core numpy`).
@@ -16,6 +17,7 @@ import sys
 
 try:
     import numpy as np
+    from bundle_skin import linear_blend
     from pxr import Usd, UsdGeom, UsdSkel, UsdValidation, Vt
 except ImportError as missing:
     print(f"NOT CHECKED: {missing}. Install with: pip install usd-core numpy", file=sys.stderr)
@@ -53,7 +55,7 @@ class Skin:
         self.skinning = cache.GetSkinningQuery(prim)
         self.skeleton = None
         skeleton, shapes = UsdSkel.BindingAPI(prim).GetInheritedSkeleton(), UsdSkel.BindingAPI(prim)
-        if not (skeleton and self.skinning.IsValid()):
+        if not (skeleton and self.skinning):
             return
         self.skeleton = cache.GetSkelQuery(skeleton)
         self.shapes = UsdSkel.BlendShapeQuery(shapes) if self.skinning.HasBlendShapes() else None
@@ -83,13 +85,23 @@ def main():
     parser.add_argument("character")
     parser.add_argument("bundle")
     parser.add_argument("--clip")
+    parser.add_argument("--linear", action="store_true")
     parser.add_argument("--times", type=numbers(float))
     parser.add_argument("--poses", type=numbers(int))
     parser.add_argument("--limit", type=float, default=1e-6)
     args = parser.parse_args()
     bundle = np.load(args.bundle)
-    wanted = bundle["vertices"].astype(float)
-    times = args.times if args.times is not None else bundle["frame_times"].tolist()
+    if args.linear:
+        wanted = linear_blend(bundle)
+    else:
+        wanted = bundle["vertices" if "vertices" in bundle else "rest_vertices"].astype(float)
+        wanted = wanted.reshape(-1, *wanted.shape[-2:])
+    times = args.times
+    if times is None and "frame_times" in bundle:
+        times = bundle["frame_times"].tolist()
+    elif times is None:
+        rate = float(bundle["fps"]) if "fps" in bundle else 24.0
+        times = [frame / rate for frame in range(len(wanted))]
     poses = args.poses if args.poses is not None else list(range(len(times)))
     if len(times) != len(poses):
         refuse(f"{len(times)} times, but {len(poses)} poses")
@@ -105,16 +117,22 @@ def main():
     skins = [Skin(UsdGeom.Mesh(prim), cache) for prim in stage.Traverse() if prim.IsA(UsdGeom.Mesh)]
     metres, rate = UsdGeom.GetStageMetersPerUnit(stage), stage.GetTimeCodesPerSecond()
     up = UsdGeom.GetStageUpAxis(stage)
+    # A clip counts from its beginning, points from zero.
+    start = stage.GetStartTimeCode() if any(skin.skeleton for skin in skins) else 0.0
 
     def ours(points):
         points = metres * points
         return points if up == "Y" else np.stack([points[:, 0], points[:, 2], -points[:, 1]], axis=-1)
 
-    rest = bundle["rest_vertices"].astype(float)
+    units = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001, "inches": 0.0254, "feet": 0.3048}
+    unit = units[str(bundle["units"])] if "units" in bundle else 1.0
+    if "up_axis" in bundle and str(bundle["up_axis"]) != "Y":
+        refuse("the bundle is not Y up")
+    wanted, rest = unit * wanted, unit * bundle["rest_vertices"].astype(float)
     size = np.linalg.norm(np.ptp(rest, axis=0))
     worst = (0.0, 0.0)
     for time, pose in zip(times, poses):
-        found = ours(np.concatenate([skin.points(time * rate) for skin in skins]))
+        found = ours(np.concatenate([skin.points(start + time * rate) for skin in skins]))
         if found.shape != wanted[pose].shape:
             refuse(f"{len(found)} vertices, but the bundle has {len(wanted[pose])}")
         off = np.linalg.norm(found - wanted[pose], axis=-1).max() / size

@@ -4,13 +4,13 @@ mod character;
 
 use character::{Character, character, far, house, of, skin};
 use dermis_io::fbx::{self, common_space};
-use dermis_io::gltf::{self, GlbClip};
+use dermis_io::gltf;
 use dermis_io::skinned_scene::{SceneWritten, SkinnedScene, clip_of_frames};
 use dermis_io::{Clip, ClipFrame, Contents, MorphTarget, Space, UpAxis, WriteError, to_bytes};
-use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, Vec4};
+use dermis_rig::glam::{DAffine3, DQuat, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::{
-    Appearance, BoneIndex, Image, Influences, Mesh, MeshObject, Polygons, RenderMesh, Skeleton, WorldPose,
+    Appearance, BoneIndex, Image, Influences, Mesh, MeshObject, RenderMesh, Skeleton, WorldPose,
 };
 use dermis_testkit::textured::png;
 use std::sync::Arc;

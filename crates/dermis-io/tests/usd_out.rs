@@ -36,7 +36,7 @@ fn prim<'a>(text: &'a str, kind: &str, name: &str) -> &'a str {
     let start = text.find(&format!("def {kind} \"{name}\"")).unwrap_or_else(|| panic!("no {kind} {name}"));
     let depth = start - text[..start].rfind('\n').unwrap() - 1;
     let end = text[start..].find(&format!("\n{}}}\n", " ".repeat(depth))).unwrap();
-    &text[start..start + end]
+    &text[start..start + end + 1 + depth + 2]
 }
 
 /// What stands after the equals sign of an attribute, to the end of its line.
@@ -174,12 +174,12 @@ fn a_character_moves_as_it_did() {
             let told = skin(&column.mesh, &column.skeleton, &column.weights, &column.morphs, &(clip.sample)(time));
             let found = place(points(&text, "column", Some("bend"), in_file(&scene, time)));
             let off = far(&found, &told);
-            // Scales up to 1.2 in halves are 2⁻¹² off, over the 0.9 m above the bone: 2.2e-4.
+            // Scales from one to two in halves are 2⁻¹¹ off at most, over the 0.9 m above the bone: 4.4e-4.
             let is_key = (4.0 * time).fract() == 0.0;
-            let limit = if is_key { 2.3e-4 } else { done.takes[0].2 + 1e-6 * size };
+            let limit = if is_key { 4.4e-4 } else { done.takes[0].2 + 1e-6 * size };
             assert!(off < limit, "{space:?}, {time}: {off}");
         }
-        assert!(done.takes[0].2 < 2.3e-4 + 1e-4 * size, "{:?}", done.takes);
+        assert!(done.takes[0].2 < 4.4e-4 + 1e-4 * size, "{:?}", done.takes);
     }
 }
 
@@ -339,7 +339,7 @@ fn objects_stay_apart() {
     let clip = prim(&text, "SkelAnimation", "talk");
     assert_eq!(texts(clip, "blendShapes"), ["open", "still", "smile"]);
     assert_eq!(at(clip, "blendShapeWeights", 0.0, 1), [0.25, 0.0, -0.5]);
-    assert_eq!(at(clip, "blendShapeWeights", 15.0, 1), [0.4375, 0.125, 0.125], "30 frames per second");
+    assert_eq!(at(clip, "blendShapeWeights", 12.0, 1), [0.4375, 0.125, 0.125], "24 frames per second");
     // Without a clip, an animation of one moment shows the shapes.
     let (text, _) = written(&SkinnedScene { clips: &[], ..scene }, &metres(UpAxis::Y));
     assert_eq!(numbers(prim(&text, "SkelAnimation", "Shown"), "blendShapeWeights"), [0.25, 0.0, 1.0]);
@@ -404,7 +404,7 @@ fn a_package_holds_pictures() {
     let scene = SkinnedScene { name: "house", mesh: Some(&house), ..SkinnedScene::default() };
     let bytes = to_bytes(|out| usd::write(&scene, &Space::default(), Container::Package, out).map(|_| ())).unwrap();
     let mut archive = zip::ZipArchive::new(Cursor::new(&bytes)).unwrap();
-    let names: Vec<String> = archive.file_names().map(str::to_owned).collect();
+    let names: Vec<String> = archive.file_names().map(|name| name.unwrap().into_owned()).collect();
     assert_eq!(names, ["house.usda", "textures/wall_paint.png"]);
     let mut members = Vec::new();
     for at in 0..archive.len() {

@@ -10,7 +10,7 @@ use dermis_rig::glam::{DMat3, DQuat, DVec3};
 use dermis_rig::rotation::slerp;
 
 /// Time codes are rounded to this many parts of a frame, so that frames have whole numbers.
-const PARTS: f64 = 1e6;
+const PARTS: f64 = 1e5;
 
 /// A quaternion of floats.
 impl Turn for DQuat {
