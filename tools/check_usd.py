@@ -46,6 +46,10 @@ def validate(stage):
     return errors
 
 
+def y_up(points, up):
+    return points if up == "Y" else np.stack([points[..., 0], points[..., 2], -points[..., 1]], axis=-1)
+
+
 class Skin:
     """A mesh and what moves it."""
 
@@ -120,19 +124,15 @@ def main():
     # A clip counts from its beginning, points from zero.
     start = stage.GetStartTimeCode() if any(skin.skeleton for skin in skins) else 0.0
 
-    def ours(points):
-        points = metres * points
-        return points if up == "Y" else np.stack([points[:, 0], points[:, 2], -points[:, 1]], axis=-1)
-
     units = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001, "inches": 0.0254, "feet": 0.3048}
     unit = units[str(bundle["units"])] if "units" in bundle else 1.0
-    if "up_axis" in bundle and str(bundle["up_axis"]) != "Y":
-        refuse("the bundle is not Y up")
-    wanted, rest = unit * wanted, unit * bundle["rest_vertices"].astype(float)
+    bundle_up = str(bundle["up_axis"]) if "up_axis" in bundle else "Y"
+    wanted = y_up(unit * wanted, bundle_up)
+    rest = y_up(unit * bundle["rest_vertices"].astype(float), bundle_up)
     size = np.linalg.norm(np.ptp(rest, axis=0))
     worst = (0.0, 0.0)
     for time, pose in zip(times, poses):
-        found = ours(np.concatenate([skin.points(start + time * rate) for skin in skins]))
+        found = y_up(metres * np.concatenate([skin.points(start + time * rate) for skin in skins]), up)
         if found.shape != wanted[pose].shape:
             refuse(f"{len(found)} vertices, but the bundle has {len(wanted[pose])}")
         off = np.linalg.norm(found - wanted[pose], axis=-1).max() / size

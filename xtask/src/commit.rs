@@ -128,7 +128,9 @@ pub fn run(install_tools: bool) -> ExitCode {
     }
     for (step, file) in [("exported walk as USD text", "walk.usda"), ("exported walk as USD package", "walk.usdz")] {
         steps.run(step, || match (tools::usd(), dermis(), dermis()) {
-            (None, ..) => Outcome::NotRun("a Python that can import pxr and numpy (the packages usd-core and numpy)".into()),
+            (None, ..) => {
+                Outcome::NotRun("a Python that can import pxr and numpy (the packages usd-core and numpy)".into())
+            }
             (Some(python), Some(pose), Some(export)) => {
                 exported_walk((&demo, file), (pose, export), Command::new(python).arg("tools/check_usd.py"))
             }

@@ -9,9 +9,7 @@ use dermis_io::skinned_scene::{SceneWritten, SkinnedScene, clip_of_frames};
 use dermis_io::{Clip, ClipFrame, Contents, MorphTarget, Space, UpAxis, WriteError, to_bytes};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
-use dermis_rig::{
-    Appearance, BoneIndex, Image, Influences, Mesh, MeshObject, RenderMesh, Skeleton, WorldPose,
-};
+use dermis_rig::{Appearance, BoneIndex, Image, Influences, Mesh, MeshObject, RenderMesh, Skeleton, WorldPose};
 use dermis_testkit::textured::png;
 use std::sync::Arc;
 

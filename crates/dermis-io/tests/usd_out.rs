@@ -508,4 +508,9 @@ fn what_cannot_be_written_is_refused() {
     let clips = [&clip];
     let grown = SkinnedScene { clips: &clips, ..whole };
     assert!(matches!(refused(&grown), WriteError::NotFinite { .. }), "a half ends at 65504");
+    let names: Vec<String> = (0..8000).map(|bone| format!("bone{bone}")).collect();
+    let parents = (0..8000usize).map(|bone| bone.checked_sub(1).map(BoneIndex::new)).collect();
+    let chain = Skeleton::new(names, parents, vec![DAffine3::IDENTITY; 8000]).unwrap();
+    let scene = SkinnedScene { name: "chain", skeleton: Some(&chain), ..SkinnedScene::default() };
+    assert!(matches!(refused(&scene), WriteError::CannotHold { .. }), "paths of 300 MB");
 }

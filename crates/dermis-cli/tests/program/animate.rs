@@ -30,7 +30,8 @@ fn a_scene_becomes_a_motion_in_every_format() {
     // Between its frames the motion of an FBX or USD file is that of the others.
     for out in ["bend.fbx", "bend.usda"] {
         let said = desk.good(&format!("animate shots/bend.json -o {out}")).out;
-        let off = said.split("at most ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap().parse::<f64>().unwrap();
+        let off =
+            said.split("at most ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap().parse::<f64>().unwrap();
         assert!(off < 2e-4, "{said}");
     }
     let file = &desk.json("inspect bend.npz --json")[0];

@@ -365,7 +365,10 @@ fn usd_is_written_by_its_ending() {
     desk.good("convert a.npz motion.npz -o a.usdz");
     assert!(desk.bytes("a.usdz").starts_with(b"PK\x03\x04"));
     for ending in ["usd", "usdc"] {
-        desk.bad(&format!("convert a.npz -o b.{ending}"), &["USD is written as text or as a package", ".usda or .usdz"]);
+        desk.bad(
+            &format!("convert a.npz -o b.{ending}"),
+            &["USD is written as text or as a package", ".usda or .usdz"],
+        );
     }
     desk.bad("convert a.npz -o b.usda --no-normals", &["b.usda", "normals"]);
     desk.bad("convert a.npz -o b.usdz --compress meshopt", &["b.usdz", "GLB"]);

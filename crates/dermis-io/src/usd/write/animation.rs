@@ -9,8 +9,11 @@ use crate::skinned_scene::motion::{Key, Take, Turn};
 use dermis_rig::glam::{DMat3, DQuat, DVec3};
 use dermis_rig::rotation::slerp;
 
-/// Time codes are rounded to this many parts of a frame, so that frames have whole numbers.
-const PARTS: f64 = 1e5;
+/// A time code is that of a frame if it is this close to it, in parts of itself: what floats lose, in which other formats hold seconds.
+const ON_FRAME: f64 = 2e-7;
+
+/// Time codes between frames are rounded to this many parts of one.
+const PARTS: f64 = 1e6;
 
 /// A quaternion of floats.
 impl Turn for DQuat {
@@ -55,7 +58,9 @@ fn half(x: f64) -> f64 {
 
 /// The time code of so many seconds.
 pub(super) fn time_code(seconds: f64, rate: f64) -> f64 {
-    (seconds * rate * PARTS).round() / PARTS
+    let code = seconds * rate;
+    let whole = code.round();
+    if (code - whole).abs() <= ON_FRAME * code.abs() { whole } else { (code * PARTS).round() / PARTS }
 }
 
 /// What an animation moves.
@@ -131,6 +136,19 @@ impl Moved<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn frames_have_whole_numbers() {
+        for (seconds, rate, code) in [
+            (f64::from(3.416_666_7_f32), 120.0, 410.0),
+            (f64::from(1.0f32 / 24.0), 24.0, 1.0),
+            (0.01, 24.0, 0.24),
+            (1e-5, 24.0, 0.000_24),
+            (-0.5, 24.0, -12.0),
+        ] {
+            assert_eq!(time_code(seconds, rate), code);
+        }
+    }
 
     #[test]
     fn halves_are_those_of_the_standard() {

@@ -2,11 +2,14 @@
 
 use super::names::unique;
 use super::text::Text;
-use crate::WriteError;
 use crate::skinned_scene::Renamed;
 use crate::skinned_scene::motion::{Place, Stage};
+use crate::{Format, WriteError};
 use dermis_rig::Skeleton;
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
+
+/// Bytes that the paths of all joints have at most: a chain of bones has as many as their number squared.
+const MOST_PATHS: usize = 16 << 20;
 
 /// A joint of the file.
 pub(super) struct Joint {
@@ -42,7 +45,7 @@ pub(super) struct Joints {
 
 impl Joints {
     /// # Errors
-    /// [`WriteError::NotFinite`] for a place that is not.
+    /// [`WriteError::NotFinite`] for a place that is not, [`WriteError::CannotHold`] for chains that are too long.
     pub(super) fn new(stage: &Stage<'_>, skeleton: &Skeleton, renamed: &mut Vec<Renamed>) -> Result<Self, WriteError> {
         let bones = skeleton.names().iter().map(String::as_str);
         let shearing = bones.clone().zip(&stage.shears).filter(|(_, shears)| **shears);
@@ -55,6 +58,7 @@ impl Joints {
         let mut made = Self { is_renamed: renamed.len() > before, ..Self::default() };
         let mut more = names[skeleton.len()..].iter();
         let turn = DAffine3::from_mat3(stage.turn);
+        let mut bytes = 0;
         for ((bone, parent), place) in skeleton.parents().enumerate().zip(stage.rest_places::<DQuat>()) {
             let at = bone.get();
             let bind = turn * skeleton.bind()[bone] * DAffine3::from_mat3(stage.sizes[at]);
@@ -79,6 +83,11 @@ impl Joints {
             }
             made.of_bones.push(made.list.len());
             let (path, name) = (below(&above, &names[at]), skeleton.names()[bone].clone());
+            bytes += path.len();
+            if bytes > MOST_PATHS {
+                let what = format!("joints whose paths have more than {} MB together", MOST_PATHS >> 20);
+                return Err(WriteError::CannotHold { format: Format::Usd, what });
+            }
             made.list.push(Joint { path, name, bound, rest, bone: at, part });
         }
         Ok(made)

@@ -189,14 +189,19 @@ impl Text {
     }
 
     fn number(&mut self, x: f64, number: Number, of: &str) {
-        let (is_finite, digits) = match number {
-            Number::Single => ((x as f32).is_finite(), format!("{:?}", x as f32 + 0.0)),
-            Number::Double => (x.is_finite(), format!("{:?}", x + 0.0)), // no negative zero
+        let start = self.made.len();
+        // A string takes all. There is no negative zero.
+        let _ = match number {
+            Number::Single => write!(self.made, "{:?}", x as f32 + 0.0),
+            Number::Double => write!(self.made, "{:?}", x + 0.0),
         };
+        if self.made[start..].ends_with(".0") {
+            self.made.truncate(self.made.len() - 2);
+        }
+        let is_finite = if number == Number::Single { (x as f32).is_finite() } else { x.is_finite() };
         if !is_finite && self.bad.is_none() {
             self.bad = Some(of.to_owned());
         }
-        self.made.push_str(digits.strip_suffix(".0").unwrap_or(&digits));
     }
 
     fn declare(&mut self, declaration: &str) {

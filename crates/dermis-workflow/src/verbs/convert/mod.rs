@@ -59,7 +59,7 @@ impl ConvertRecipe {
     /// # Errors
     /// [`Error`].
     pub fn run(&self, watch: &dyn Watch) -> Result<ConvertOutcome, Error> {
-        self.write.space(&self.out)?;
+        self.write.interchange(&self.out)?;
         let out = reserve(&self.out, self.existing, is_folder(&self.out)?)?.compressed(self.compress)?;
         keep(&self.inputs.iter().collect::<Vec<_>>(), [&out])?;
         let inputs = sources(&self.inputs);

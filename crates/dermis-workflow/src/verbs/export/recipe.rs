@@ -208,7 +208,7 @@ impl ExportRecipe {
         if self.table.is_some() {
             return Err(ExportError::ViewerTable.into());
         }
-        self.write.space(&self.out)?;
+        self.write.interchange(&self.out)?;
         if is_scene(&self.out) {
             return Err(ExportError::ViewerFolder { path: self.out.clone() }.into());
         }
