@@ -1,4 +1,4 @@
-"""Asks Blender whether a skinned GLB or FBX file deforms as the positions in a bundle say.
+"""Asks Blender whether a skinned GLB, FBX or USD file deforms as the positions in a bundle say.
 
     python tools/check_blender.py CHARACTER BUNDLE.npz [--clip NAME] [--linear] [--times 0.5,1.25] [--poses 3,7]
         [--limit 1e-5]
@@ -20,6 +20,7 @@ import sys
 try:
     import bpy
     import numpy as np
+    from bundle_skin import linear_blend
     from mathutils.kdtree import KDTree
 except ImportError as missing:
     print(f"NOT CHECKED: {missing}. Install with: pip install 'bpy==4.5.*' numpy (Python 3.11)", file=sys.stderr)
@@ -49,12 +50,14 @@ def positions_of(mesh, matrix):
     return flat.reshape(-1, 3).astype(float) @ matrix[:3, :3].T + matrix[:3, 3]
 
 
-def linear_blend(bundle):
-    """The skin of every pose: the sum over bones of weight times pose matrix times inverse bind matrix, on the rest."""
-    rest = np.pad(bundle["rest_vertices"].astype(float), ((0, 0), (0, 1)), constant_values=1.0)
-    weights = bundle["lbs_weights"].astype(float)
-    moves = bundle["pose_matrices"].astype(float) @ np.linalg.inv(bundle["bind_matrices"].astype(float))
-    return np.stack([np.einsum("vij,vj->vi", np.tensordot(weights, move, 1), rest)[:, :3] for move in moves])
+def usd_rate(path):
+    """Time codes per second of a USD file, which are Blender's frames; None for other files."""
+    if not path.lower().endswith((".usda", ".usdz")):
+        return None
+    bpy.utils.expose_bundled_modules()
+    from pxr import Usd
+
+    return Usd.Stage.Open(path).GetTimeCodesPerSecond()
 
 
 def play(thing, clip):
@@ -116,6 +119,8 @@ def main():
     if args.character.lower().endswith(".fbx"):
         # Time zero is frame zero, as it is in a GLB.
         bpy.ops.import_scene.fbx(filepath=args.character, anim_offset=0.0)
+    elif args.character.lower().endswith((".usda", ".usdz")):
+        bpy.ops.wm.usd_import(filepath=args.character)
     else:
         bpy.ops.import_scene.gltf(filepath=args.character)
     skinned = [o for o in bpy.data.objects if o.type == "MESH" and any(m.type == "ARMATURE" for m in o.modifiers)]
@@ -131,7 +136,7 @@ def main():
     keys = thing.data.shape_keys.key_blocks[1:] if thing.data.shape_keys else []
     print(f"rest: {len(rest)} vertices, max {worst:.3e} m, {len(keys)} morph targets")
     values, where = [], "at rest"
-    frames_per_second = scene.render.fps / scene.render.fps_base
+    frames_per_second = usd_rate(args.character) or scene.render.fps / scene.render.fps_base
     for time, pose in zip(times, poses):
         frame = time * frames_per_second
         whole = int(np.floor(frame + 1e-6))

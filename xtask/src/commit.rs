@@ -113,22 +113,26 @@ pub fn run(install_tools: bool) -> ExitCode {
     steps.run("exported walk in the glTF validator", || {
         of(Command::new("node").arg("tools/validate_gltf.mjs").arg(demo.join("body_walk_learnt.glb")))
     });
-    for (step, file) in [("exported walk in Blender", "walk.glb"), ("exported walk as FBX in Blender", "walk.fbx")] {
+    for (step, file) in [
+        ("exported walk in Blender", "walk.glb"),
+        ("exported walk as FBX in Blender", "walk.fbx"),
+        ("exported walk as USD in Blender", "walk.usdz"),
+    ] {
         steps.run(step, || match (bpy::python(), dermis(), dermis()) {
             (None, ..) => Outcome::NotRun(bpy::MISSING.into()),
-            (Some(python), Some(mut pose), Some(mut export)) => {
-                // With as many targets as frames nothing is lost: Blender must show the model itself.
-                let (motion, skins, file) = (demo.join("body_walk.npz"), demo.join("walk.npz"), demo.join(file));
-                let model = demo.join("body.dermis");
-                pose.arg("pose").arg(&model).arg("--motion").arg(&motion).arg("--force").arg("-o").arg(&skins);
-                export.args(["export", "shapes"]).arg(&model).arg("--motion").arg(&motion);
-                export.args(["--shapes", "64", "--force", "-o"]);
-                match (of(&mut pose), of(export.arg(&file))) {
-                    (Outcome::Passed, Outcome::Passed) => {
-                        of(Command::new(python).arg("tools/check_blender.py").arg(&file).arg(&skins))
-                    }
-                    _ => Outcome::Failed,
-                }
+            (Some(python), Some(pose), Some(export)) => {
+                exported_walk((&demo, file), (pose, export), Command::new(python).arg("tools/check_blender.py"))
+            }
+            _ => Outcome::Failed,
+        });
+    }
+    for (step, file) in [("exported walk as USD text", "walk.usda"), ("exported walk as USD package", "walk.usdz")] {
+        steps.run(step, || match (tools::usd(), dermis(), dermis()) {
+            (None, ..) => {
+                Outcome::NotRun("a Python that can import pxr and numpy (the packages usd-core and numpy)".into())
+            }
+            (Some(python), Some(pose), Some(export)) => {
+                exported_walk((&demo, file), (pose, export), Command::new(python).arg("tools/check_usd.py"))
             }
             _ => Outcome::Failed,
         });
@@ -220,6 +224,24 @@ pub fn run(install_tools: bool) -> ExitCode {
         None => Outcome::NotRun(bpy::MISSING.into()),
     });
     steps.summary("cargo xtask test", &notes)
+}
+
+/// The walk of the demo, exported to a file of its folder, and what a check says of it beside the skins of the model.
+fn exported_walk(
+    (demo, file): (&Path, &str),
+    (mut pose, mut export): (Command, Command),
+    check: &mut Command,
+) -> Outcome {
+    // With as many targets as frames nothing is lost: what is shown must be the model itself.
+    let (motion, skins, file) = (demo.join("body_walk.npz"), demo.join("walk.npz"), demo.join(file));
+    let model = demo.join("body.dermis");
+    pose.arg("pose").arg(&model).arg("--motion").arg(&motion).arg("--force").arg("-o").arg(&skins);
+    export.args(["export", "shapes"]).arg(&model).arg("--motion").arg(&motion);
+    export.args(["--shapes", "64", "--force", "-o"]);
+    match (of(&mut pose), of(export.arg(&file))) {
+        (Outcome::Passed, Outcome::Passed) => of(check.arg(&file).arg(&skins)),
+        _ => Outcome::Failed,
+    }
 }
 
 fn has_nextest() -> bool {

@@ -44,9 +44,9 @@ const TABLE: &[Rule] = &[
     // What a body has learnt, on other meshes: closest points come from the surface of dermis-fit.
     rule("dermis-transfer", 3100, &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit"]),
     // Scenes are read into what dermis-motion plays.
-    rule("dermis-io", 35400, &["dermis-rig", "dermis-deform", "dermis-motion"]),
+    rule("dermis-io", 37000, &["dermis-rig", "dermis-deform", "dermis-motion"]),
     // The only crate below the recipes that opens files; it shows a clip's skin by linear blend skinning.
-    rule("dermis-files", 5990, &["dermis-rig", "dermis-deform", "dermis-io"]),
+    rule("dermis-files", 6100, &["dermis-rig", "dermis-deform", "dermis-io"]),
     // Shows what others computed: text in, text out, so that a program without files or terminal can use it.
     rule("dermis-report", 9100, &["dermis-rig", "dermis-measure", "dermis-io"]),
     // Fits the examples of papers and draws them; one of them embeds a skeleton.

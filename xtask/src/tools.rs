@@ -4,7 +4,7 @@ use crate::workspace::root;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Installs Chromium, lavapipe, checkers of shaders, Mono, gltf-validator, three, ajv, numpy and cargo-deny where they are missing. Returns what could not be installed, for people.
+/// Installs Chromium, lavapipe, checkers of shaders, Mono, gltf-validator, three, ajv, numpy, USD and cargo-deny where they are missing. Returns what could not be installed, for people.
 pub fn install() -> Vec<String> {
     let mut notes = Vec::new();
     let mut attempt = |name: &str, is_here: bool, install: &dyn Fn() -> Result<(), String>| {
@@ -26,6 +26,7 @@ pub fn install() -> Vec<String> {
     attempt("three", has_three(), &|| npm("three@0.187.0"));
     attempt("ajv", has_schema_validator(), &|| npm("ajv@8.20.0"));
     attempt("numpy", python_with("numpy").is_some(), &numpy);
+    attempt("USD", usd().is_some(), &|| environment("usd", USD, &["usd-core==26.11", "numpy"]).map(|_| ()));
     attempt("cargo-deny", cargo_deny().is_some(), &install_cargo_deny);
     notes
 }
@@ -221,6 +222,15 @@ pub fn dem_bones() -> Result<PathBuf, String> {
 /// The same for what evaluation and fits are compared with.
 pub fn rivals() -> Result<PathBuf, String> {
     environment("rivals", "import numpy, scipy, igl", &["numpy", "scipy", "libigl"])
+}
+
+/// What a Python that opens USD files imports.
+const USD: &str = "import pxr, numpy";
+
+/// A Python that opens USD files: that of an environment below `target/tools`, or the user's.
+pub fn usd() -> Option<PathBuf> {
+    let candidates = [folder().join("usd/bin/python"), "python3".into()];
+    candidates.into_iter().find(|python| answers(Command::new(python).args(["-c", USD])))
 }
 
 /// The folder of an environment with what a release is linked and audited with: zig as a linker for older systems, and auditwheel.

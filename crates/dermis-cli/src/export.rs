@@ -33,11 +33,11 @@ pub struct ExportArgs {
 /// What leaves.
 #[derive(clap::Subcommand)]
 enum FormArgs {
-    /// A GLB or FBX file with skin, clip, and the correction as morph targets, baked for a motion or driven by joints
+    /// A GLB, FBX or USD file with skin, clip, and the correction as morph targets, baked for a motion or driven by joints
     Shapes(ShapesArgs),
-    /// A GLB or FBX file with morph targets, and a table from which an engine computes their weights in any pose (docs/drivers.md)
+    /// A GLB, FBX or USD file with morph targets, and a table from which an engine computes their weights in any pose (docs/drivers.md)
     Drivers(DriversArgs),
-    /// A GLB or FBX file with linear blend skinning alone, whatever the method: weights are solved, and helper bones added (docs/compile.md)
+    /// A GLB, FBX or USD file with linear blend skinning alone, whatever the method: weights are solved, and helper bones added (docs/compile.md)
     Bones(BonesArgs),
     /// A page that poses the model in any browser, offline: alone, or in a folder with the GLB that it shows (docs/browser.md)
     Viewer(ViewerArgs),
@@ -130,7 +130,7 @@ struct ViewerArgs {
 struct CommonArgs {
     /// The model (.dermis)
     model: PathBuf,
-    /// Where it goes: .glb or .fbx
+    /// Where it goes: .glb, .fbx, .usda or .usdz
     #[arg(short, long, value_name = "OUT")]
     out: PathBuf,
     /// Influences per vertex, at most; what pruning costs is printed

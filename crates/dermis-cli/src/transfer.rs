@@ -20,10 +20,10 @@ pub struct TransferArgs {
     /// Objects of the body's own file that are clothes over the others, separated by commas, instead of meshes
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     objects: Vec<String>,
-    /// Where the result goes: a file for one mesh (.dermis, .glb, .fbx, .npz), a folder for several
+    /// Where the result goes: a file for one mesh (.dermis, .glb, .fbx, .usda, .usdz, .npz), a folder for several
     #[arg(short, long, value_name = "RESULT")]
     out: PathBuf,
-    /// What the files in a folder are: dermis, glb, fbx or npz; dermis for a model, glb for a rig if it is left out
+    /// What the files in a folder are: dermis, glb, fbx, usda, usdz or npz; dermis for a model, glb for a rig if it is left out
     #[arg(long, value_name = "ENDING")]
     format: Option<String>,
     /// Carry skinning weights, also to a mesh that has its own. All that the body has is carried if none of --weights, --corrections and

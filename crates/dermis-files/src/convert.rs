@@ -1,8 +1,9 @@
 //! From any format that is read to any that is written, with nothing dropped in silence.
 
 mod bvh;
-mod fbx;
+mod interchange;
 mod recorded;
+mod usd;
 
 use crate::error::FileError;
 use crate::load::{
@@ -79,7 +80,8 @@ impl Converted {
     }
 }
 
-const ENDINGS: &str = "use .glb, .fbx, .npz, .bvh, .pc2, .mdd, .obj, or a folder (a name without ending) for OBJ files";
+const ENDINGS: &str =
+    "use .glb, .fbx, .usda, .usdz, .npz, .bvh, .pc2, .mdd, .obj, or a folder (a name without ending) for OBJ files";
 
 /// Whether `path` becomes a folder of OBJ files, by the ending of its name.
 ///
@@ -88,7 +90,10 @@ const ENDINGS: &str = "use .glb, .fbx, .npz, .bvh, .pc2, .mdd, .obj, or a folder
 pub fn is_folder(path: &Path) -> Result<bool, FileError> {
     match ending(path).as_str() {
         "" => Ok(true),
-        "glb" | "fbx" | "npz" | "bvh" | "pc2" | "mdd" | "obj" => Ok(false),
+        "glb" | "fbx" | "usda" | "usdz" | "npz" | "bvh" | "pc2" | "mdd" | "obj" => Ok(false),
+        "usd" | "usdc" => {
+            Err(FileError::lacks(path, "USD is written as text or as a package", "name it .usda or .usdz"))
+        }
         "dermis" => {
             let hint = "a model is learnt from a rig and examples: `dermis fit`";
             Err(FileError::lacks(path, "nothing is converted to a model", hint))
@@ -193,6 +198,8 @@ fn joined(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec<Fil
 ///   only way glTF has, and as large as the frames are.
 /// - `.fbx`: the same, without cameras, lights and further nodes; polygons stay. In the axes and the unit that programs expect
 ///   ([`write_converted_in`] chooses others).
+/// - `.usda`, `.usdz`: the same as FBX, in metres, Y up; a package holds PNG and JPEG textures, a text none. Shapes without a skeleton
+///   become points that move.
 /// - `.npz`: mesh, skeleton, weights, influence maps, records; else the frames of one clip, as poses, and as shapes if
 ///   morph targets take part in them.
 /// - `.bvh`: skeleton, and the poses of the records, else one clip.
@@ -211,7 +218,7 @@ pub fn write_converted(
     write_converted_in(contents, source, options, morph_normals, &WriteOptions::default(), output)
 }
 
-/// [`write_converted`] in the axes and the unit that `write` chooses for an FBX file.
+/// [`write_converted`] in the axes and the unit that `write` chooses for an FBX or USD file.
 ///
 /// # Errors
 /// As [`write_converted`], and those of [`WriteOptions::space`].
@@ -224,12 +231,12 @@ pub fn write_converted_in(
     output: &Output,
 ) -> Result<Converted, FileError> {
     let mut done = Converted::default();
-    let space = write.space(output.path())?;
+    let interchange = write.interchange(output.path())?;
     if contents.skeleton.is_none() && contents.mesh.is_none() {
         expect_finite(contents, &source.path)?;
     }
-    if let Some(space) = space {
-        fbx::write(contents, source, options, &space, output, &mut done)?;
+    if let Some((format, space)) = interchange {
+        interchange::write(contents, source, options, (format, &space), output, &mut done)?;
         done.left_out.extend(contents.unread.iter().map(|what| format!("{what}, which is not read")));
         return Ok(done);
     }
@@ -520,15 +527,13 @@ fn write_sequence(
             done.left_out.push("normals".into());
         }
         let library = contents.mesh.as_ref().and_then(|mesh| library(mesh, ""));
-        let is_held = |what: &str| ["materials", "textures", "images"].contains(&what);
-        for (count, what) in appearance(contents).into_iter().filter(|(_, what)| library.is_none() || !is_held(what)) {
-            done.leave(count, what);
-        }
-        if let Some(library) = library {
-            done.hold(library.materials, "materials");
-            done.hold(library.images.len(), "images");
-            done.left_out.extend(library.left_out);
-        }
+        let Some(library) = library else {
+            appearance(contents).into_iter().for_each(|(count, what)| done.leave(count, what));
+            return Ok(());
+        };
+        done.hold(library.materials, "materials");
+        done.hold(library.images.len(), "images");
+        done.left_out.extend(library.left_out);
         return Ok(());
     }
     leave_appearance(contents, done);

@@ -1,12 +1,13 @@
-//! Skins as files: point caches, bundles, OBJ files, and scenes as GLB or FBX.
+//! Skins as files: point caches, bundles, OBJ files, and scenes as GLB, FBX or USD.
 
 use crate::error::FileError;
 use crate::output::{Output, ending};
 use crate::provenance::name_of;
-use dermis_io::fbx::{FbxScene, FbxWritten, clip_of_frames, common_space};
 use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_io::npz::StoredFloat;
 use dermis_io::obj::{Library, Normals, library};
+use dermis_io::skinned_scene::{SceneWritten, SkinnedScene, clip_of_frames};
+use dermis_io::usd::Container;
 use dermis_io::{Clip, Contents, Fill, Format, ModelFile, Record, Space, UpAxis, WriteError, point_cache, to_bytes};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Mesh, Motion, Skeleton};
@@ -194,7 +195,8 @@ pub fn write_scene(scene: &GlbScene<'_>, output: &Output) -> Result<usize, FileE
     output.write_glb(&bytes)
 }
 
-/// Axes and unit of an FBX file that is written; what is not said is as programs expect it: centimetres, Y up.
+/// Axes and unit of an FBX or USD file that is written; what is not said is as programs expect it: Y up, centimetres for FBX and metres
+/// for USD.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct WriteOptions {
@@ -205,25 +207,25 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// The space of a file written to `path`; `None` for a format that has one of its own.
+    /// The format and the space of a file of interchange written to `path`; `None` for a format that has a space of its own.
     ///
     /// # Errors
-    /// [`FileError::Lacks`] for options of a file that is no FBX, and for a unit beyond a picometre or a gigametre.
-    pub fn space(&self, path: &Path) -> Result<Option<Space>, FileError> {
-        let own = common_space();
-        let (up, metres_per_unit) = (self.up.unwrap_or(own.up), self.unit.unwrap_or(own.metres_per_unit));
-        let space = Space { up, metres_per_unit, ..own };
-        if !is_fbx(path) {
+    /// [`FileError::Lacks`] for options of another file, and for a unit beyond a picometre or a gigametre.
+    pub fn interchange(&self, path: &Path) -> Result<Option<(Interchange, Space)>, FileError> {
+        let Some(format) = Interchange::of(path) else {
             return match *self == Self::default() {
                 true => Ok(None),
                 false => {
-                    let what = "axes and unit are chosen for an FBX file alone";
+                    let what = "axes and unit are chosen for an FBX or USD file alone";
                     Err(FileError::lacks(path, what, "leave `to_up` and `to_unit` out"))
                 }
             };
-        }
+        };
+        let own = format.common_space();
+        let (up, metres_per_unit) = (self.up.unwrap_or(own.up), self.unit.unwrap_or(own.metres_per_unit));
+        let space = Space { up, metres_per_unit, ..own };
         match space.is_usable() {
-            true => Ok(Some(space)),
+            true => Ok(Some((format, space))),
             false => {
                 let what = format!("a unit of {metres_per_unit} metres cannot be written");
                 Err(FileError::lacks(path, what, "`to_unit` lies between a picometre and a gigametre"))
@@ -232,14 +234,64 @@ impl WriteOptions {
     }
 }
 
-/// Whether a path asks for an FBX file.
-pub fn is_fbx(path: &Path) -> bool {
-    ending(path) == "fbx"
+/// A format in which programs exchange skinned characters, in axes and a unit of choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interchange {
+    /// FBX.
+    Fbx,
+    /// USD, as text or as a package.
+    Usd(Container),
 }
 
-/// Whether a path asks for a file that holds a scene: a GLB or an FBX file.
+impl Interchange {
+    /// The format that a path asks for; `None` for another.
+    pub fn of(path: &Path) -> Option<Self> {
+        match ending(path).as_str() {
+            "fbx" => Some(Self::Fbx),
+            "usda" => Some(Self::Usd(Container::Text)),
+            "usdz" => Some(Self::Usd(Container::Package)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Fbx => "FBX",
+            Self::Usd(_) => "USD",
+        }
+    }
+
+    /// How a USD file is stored.
+    pub(crate) fn container(self) -> Option<Container> {
+        match self {
+            Self::Fbx => None,
+            Self::Usd(container) => Some(container),
+        }
+    }
+
+    fn common_space(self) -> Space {
+        match self {
+            Self::Fbx => dermis_io::fbx::common_space(),
+            Self::Usd(_) => Space::default(),
+        }
+    }
+
+    pub(crate) fn write(
+        self,
+        scene: &SkinnedScene<'_>,
+        space: &Space,
+        out: &mut dyn std::io::Write,
+    ) -> Result<SceneWritten, WriteError> {
+        match self {
+            Self::Fbx => dermis_io::fbx::write(scene, space, out),
+            Self::Usd(container) => dermis_io::usd::write(scene, space, container, out),
+        }
+    }
+}
+
+/// Whether a path asks for a file that holds a scene: a GLB, an FBX or a USD file.
 pub fn is_scene(path: &Path) -> bool {
-    matches!(ending(path).as_str(), "glb" | "fbx")
+    ending(path) == "glb" || Interchange::of(path).is_some()
 }
 
 /// A scene as bytes, and what its format changed or left out, in words.
@@ -252,13 +304,13 @@ pub fn scene_bytes(
     path: &Path,
 ) -> Result<(Vec<u8>, Vec<String>), FileError> {
     let failed = FileError::write(path);
-    let Some(space) = write.space(path)? else {
+    let Some((format, space)) = write.interchange(path)? else {
         let bytes = to_bytes(|out| dermis_io::gltf::write_glb(scene, out)).map_err(&failed)?;
         return Ok((bytes, Vec::new()));
     };
     let clip = |clip: &GlbClip| frames_as_clip(clip, scene.skeleton);
     let clips = scene.clips.iter().map(clip).collect::<Result<Vec<Clip>, _>>().map_err(&failed)?;
-    let scene = FbxScene {
+    let scene = SkinnedScene {
         name: scene.name,
         mesh: scene.mesh,
         skeleton: scene.skeleton,
@@ -269,9 +321,9 @@ pub fn scene_bytes(
         clips: &clips.iter().collect::<Vec<_>>(),
         frames_per_second: None,
     };
-    let mut done = FbxWritten::default();
+    let mut done = SceneWritten::default();
     let bytes = to_bytes(|out| {
-        done = dermis_io::fbx::write(&scene, &space, out)?;
+        done = format.write(&scene, &space, out)?;
         Ok(())
     });
     Ok((bytes.map_err(&failed)?, changes(&done)))
@@ -296,8 +348,8 @@ pub fn write_scene_as(
     Ok((bytes.len(), changes))
 }
 
-/// What an FBX file changed or left out, in words.
-pub(crate) fn changes(done: &FbxWritten) -> Vec<String> {
+/// What an FBX or USD file changed or left out, in words.
+pub(crate) fn changes(done: &SceneWritten) -> Vec<String> {
     /// Names that a line lists at most.
     const LISTED: usize = 3;
     let mut lines = done.left_out.clone();

@@ -9,7 +9,7 @@
 //! for these formats allocate what a file's header promises, or index by what it names, or reorder vertices. A hostile header
 //! must not cost memory, and examples are matched by the order of their vertices. Every reader checks a promise against the
 //! bytes that the file has before it allocates. FBX is read by the C library `ufbx`, whose memory is limited by the file's
-//! size.
+//! size. USD is written alone.
 //!
 //! Without the feature `formats`, which is on by default, the crate reads and writes the files of Dermis alone: a program that only
 //! runs models is a fraction of the size.
@@ -60,11 +60,15 @@ pub mod scene;
 pub mod share_file;
 #[cfg(feature = "formats")]
 mod shown;
+#[cfg(feature = "formats")]
+pub mod skinned_scene;
 pub mod sniff;
 pub mod stack_file;
 #[cfg(feature = "formats")]
 mod surface;
 mod tensors;
+#[cfg(feature = "formats")]
+pub mod usd;
 mod writing;
 
 pub use appearance::{AppearanceCounts, appearance_counts, base_colour_image};

@@ -2,15 +2,14 @@
 
 mod character;
 
-use character::{Character, character};
-use dermis_io::fbx::{self, FbxScene, FbxWritten, clip_of_frames, common_space};
-use dermis_io::gltf::{self, GlbClip};
+use character::{Character, character, far, house, of, skin};
+use dermis_io::fbx::{self, common_space};
+use dermis_io::gltf;
+use dermis_io::skinned_scene::{SceneWritten, SkinnedScene, clip_of_frames};
 use dermis_io::{Clip, ClipFrame, Contents, MorphTarget, Space, UpAxis, WriteError, to_bytes};
-use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, Vec4};
+use dermis_rig::glam::{DAffine3, DQuat, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
-use dermis_rig::{
-    Appearance, BoneIndex, Image, Influences, Mesh, MeshObject, Polygons, RenderMesh, Skeleton, WorldPose,
-};
+use dermis_rig::{Appearance, BoneIndex, Image, Influences, Mesh, MeshObject, RenderMesh, Skeleton, WorldPose};
 use dermis_testkit::textured::png;
 use std::sync::Arc;
 
@@ -22,8 +21,8 @@ fn metres(up: UpAxis) -> Space {
     Space { up, ..Space::default() }
 }
 
-fn written(scene: &FbxScene<'_>, space: &Space) -> (Vec<u8>, FbxWritten) {
-    let mut done = FbxWritten::default();
+fn written(scene: &SkinnedScene<'_>, space: &Space) -> (Vec<u8>, SceneWritten) {
+    let mut done = SceneWritten::default();
     let bytes = to_bytes(|out| {
         done = fbx::write(scene, space, out)?;
         Ok(())
@@ -31,7 +30,7 @@ fn written(scene: &FbxScene<'_>, space: &Space) -> (Vec<u8>, FbxWritten) {
     (bytes.unwrap_or_else(|e| panic!("{e}")), done)
 }
 
-fn refused(scene: &FbxScene<'_>) -> WriteError {
+fn refused(scene: &SkinnedScene<'_>) -> WriteError {
     fbx::write(scene, &common_space(), &mut Vec::new()).unwrap_err()
 }
 
@@ -39,57 +38,16 @@ fn read(bytes: &[u8]) -> Contents {
     fbx::read(bytes, "written.fbx", &alone).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn again(scene: &FbxScene<'_>, space: &Space) -> Contents {
+fn again(scene: &SkinnedScene<'_>, space: &Space) -> Contents {
     let contents = read(&written(scene, space).0);
     assert_eq!(contents.unread, Vec::<String>::new());
     contents
-}
-
-fn of(skeleton: &Skeleton, clip: &GlbClip) -> Clip {
-    let GlbClip { name, times, poses, morph_weights, .. } = clip.clone();
-    clip_of_frames(&name, Some(skeleton), times, &poses, morph_weights).unwrap()
-}
-
-fn scene<'a>(column: &'a Character, clips: &'a [&'a Clip]) -> FbxScene<'a> {
-    FbxScene {
-        name: "column",
-        mesh: Some(&column.mesh),
-        skeleton: Some(&column.skeleton),
-        weights: Some(&column.weights),
-        morphs: &column.morphs,
-        clips,
-        ..FbxScene::default()
-    }
-}
-
-/// The skin of a frame, by the definition of linear blending.
-fn skin(
-    mesh: &Mesh,
-    skeleton: &Skeleton,
-    weights: &Influences,
-    morphs: &[MorphTarget],
-    frame: &ClipFrame,
-) -> Vec<DVec3> {
-    let vertex = |(v, rest): (usize, &DVec3)| {
-        let shapes = morphs.iter().zip(&frame.morph_weights).map(|(morph, weight)| morph.deltas[v] * *weight);
-        let rest = *rest + shapes.sum::<DVec3>();
-        let moved = |(bone, weight): &(BoneIndex, f64)| {
-            (frame.pose.bones[*bone] * skeleton.inverse_bind()[*bone]).transform_point3(rest) * *weight
-        };
-        weights.of(v).iter().map(moved).sum()
-    };
-    mesh.positions.iter().enumerate().map(vertex).collect()
 }
 
 fn skin_of(contents: &Contents, time: f64) -> Vec<DVec3> {
     let (mesh, skeleton) = (contents.mesh.as_ref().unwrap(), contents.skeleton.as_ref().unwrap());
     let frame = (contents.clips[0].sample)(time);
     skin(mesh, skeleton, contents.weights.as_ref().unwrap(), &contents.morphs, &frame)
-}
-
-fn far(a: &[DVec3], b: &[DVec3]) -> f64 {
-    assert_eq!(a.len(), b.len());
-    a.iter().zip(b).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max)
 }
 
 /// In each axis and unit what is written comes back: weights to the bit, positions to a few roundings, the motion as close as is said.
@@ -101,7 +59,7 @@ fn a_character_comes_back() {
         [metres(UpAxis::Y), metres(UpAxis::Z), common_space(), Space { metres_per_unit: 0.0254, ..metres(UpAxis::Z) }]
     {
         let clips = [&clip];
-        let scene = scene(&column, &clips);
+        let scene = column.skinned(&clips);
         let (bytes, done) = written(&scene, &space);
         assert!(bytes.starts_with(b"Kaydara FBX Binary  \0\x1a\0\xe8\x1c\0\0"), "7400");
         assert_eq!(written(&scene, &space).0, bytes, "the same bytes");
@@ -153,7 +111,7 @@ fn a_character_comes_back() {
 #[test]
 fn in_metres_doubles_come_back_to_the_bit() {
     let column = character(3);
-    let contents = again(&scene(&column, &[]), &metres(UpAxis::Y));
+    let contents = again(&column.skinned(&[]), &metres(UpAxis::Y));
     assert_eq!(contents.mesh.as_ref().unwrap().positions, column.mesh.positions);
     assert_eq!(contents.morphs, column.morphs);
     assert!(contents.weights.unwrap().rows().eq(column.weights.normalised().0.rows()));
@@ -176,13 +134,13 @@ fn the_body_comes_back() {
     });
     let clip = clip_of_frames("bend", Some(skeleton), vec![0.0, 0.5, 1.0], &poses, vec![]).unwrap();
     let clips = [&clip];
-    let scene = FbxScene {
+    let scene = SkinnedScene {
         name: "body",
         mesh: Some(mesh),
         skeleton: Some(skeleton),
         weights: Some(weights),
         clips: &clips,
-        ..FbxScene::default()
+        ..SkinnedScene::default()
     };
     let contents = again(&scene, &common_space());
     assert!(far(&contents.mesh.as_ref().unwrap().positions, &mesh.positions) < 4e-15);
@@ -213,7 +171,7 @@ fn a_turn_of_many_rounds_has_no_jump() {
             }),
         };
         let clips = [&clip];
-        let contents = again(&scene(&column, &clips), &common_space());
+        let contents = again(&column.skinned(&clips), &common_space());
         for step in 0..=1000 {
             let time = f64::from(step) / 1000.0;
             let told = skin(&column.mesh, &column.skeleton, &column.weights, &column.morphs, &(clip.sample)(time));
@@ -244,7 +202,7 @@ fn a_jump_stays_a_jump() {
         }),
     };
     let clips = [&clip];
-    let scene = FbxScene { morphs: &[], ..scene(&column, &clips) };
+    let scene = SkinnedScene { morphs: &[], ..column.skinned(&clips) };
     let (bytes, done) = written(&scene, &common_space());
     assert_eq!(done.takes, [("step".into(), 4, done.takes[0].2)]);
     let contents = read(&bytes);
@@ -273,7 +231,7 @@ fn bones_that_shear_are_two_nodes() {
     let clip = clip_of_frames("shear", Some(&column.skeleton), times, &poses, vec![]).unwrap();
     let clips = [&clip];
     let shown = poses[2].clone();
-    let scene = FbxScene { morphs: &[], default_pose: Some(&shown), ..scene(&column, &clips) };
+    let scene = SkinnedScene { morphs: &[], default_pose: Some(&shown), ..column.skinned(&clips) };
     for space in [common_space(), metres(UpAxis::Z)] {
         let contents = again(&scene, &space);
         assert_eq!(contents.skeleton.as_ref().unwrap().names(), column.skeleton.names());
@@ -308,7 +266,7 @@ fn bones_of_any_size_are_bound_as_rotations() {
     column.clips[0].poses = poses;
     let clip = of(&column.skeleton, &column.clips[0]);
     let clips = [&clip];
-    let contents = again(&scene(&column, &clips), &common_space());
+    let contents = again(&column.skinned(&clips), &common_space());
     for bind in contents.skeleton.as_ref().unwrap().bind().iter() {
         let square = bind.matrix3.transpose() * bind.matrix3;
         assert!(square.abs_diff_eq(dermis_rig::glam::DMat3::IDENTITY, 1e-14) && bind.matrix3.determinant() > 0.0);
@@ -318,42 +276,10 @@ fn bones_of_any_size_are_bound_as_rotations() {
     }
 }
 
-/// A block of quads and a pentagon with hard edges: polygons, their order, and the normals of their corners.
-fn house() -> Mesh {
-    let (x, y) = ([0.0, 1.0, 1.0, 0.5, 0.0], [0.0, 0.0, 1.0, 1.5, 1.0]);
-    let front = (0..5).map(|at| DVec3::new(x[at], y[at], 1.0));
-    let back = (0..5).map(|at| DVec3::new(x[at], y[at], 0.0));
-    let mut polygons = Polygons { counts: vec![5, 5], indices: vec![0, 1, 2, 3, 4, 9, 8, 7, 6, 5] };
-    for at in 0..5 {
-        let next = (at + 1) % 5;
-        polygons.counts.push(4);
-        polygons.indices.extend([at + 5, next + 5, next, at]);
-    }
-    let mut mesh = Mesh { positions: front.chain(back).collect(), ..Mesh::default() };
-    let mut render = RenderMesh { by_corner: true, ..RenderMesh::default() };
-    for polygon in polygons.iter() {
-        let [a, b, c] = [0, 1, 2].map(|at| mesh.positions[polygon[at] as usize]);
-        let (first, normal) = (render.source.len() as u32, (b - a).cross(c - a).normalize());
-        for &vertex in polygon {
-            let p = mesh.positions[vertex as usize];
-            render.source.push(vertex);
-            render.normals.push(normal);
-            render.uvs.push(DVec2::new(0.25 * p.x + 0.5 * p.z, 0.25 * p.y));
-        }
-        for at in 1..polygon.len() as u32 - 1 {
-            render.triangles.push([first, first + at, first + at + 1]);
-            mesh.triangles.push([polygon[0], polygon[at as usize], polygon[at as usize + 1]]);
-        }
-    }
-    mesh.polygons = Some(polygons);
-    mesh.render = Some(render);
-    mesh
-}
-
 #[test]
 fn polygons_and_hard_edges_stay() {
     let house = house();
-    let scene = FbxScene { name: "house", mesh: Some(&house), ..FbxScene::default() };
+    let scene = SkinnedScene { name: "house", mesh: Some(&house), ..SkinnedScene::default() };
     for space in [metres(UpAxis::Y), metres(UpAxis::Z)] {
         let contents = again(&scene, &space);
         let mesh = contents.mesh.as_ref().unwrap();
@@ -370,12 +296,12 @@ fn polygons_and_hard_edges_stay() {
     }
     // Without drawn vertices, polygons stay all the same.
     let bare = Mesh { render: None, ..house.clone() };
-    let contents = again(&FbxScene { mesh: Some(&bare), ..scene }, &common_space());
+    let contents = again(&SkinnedScene { mesh: Some(&bare), ..scene }, &common_space());
     assert_eq!(contents.mesh.unwrap().polygons, house.polygons);
     // What is drawn otherwise is written as it is drawn, and said.
     let mut other = house.clone();
     other.render.as_mut().unwrap().triangles.pop();
-    let (_, done) = written(&FbxScene { mesh: Some(&other), ..scene }, &common_space());
+    let (_, done) = written(&SkinnedScene { mesh: Some(&other), ..scene }, &common_space());
     assert_eq!(done.left_out.len(), 1);
     assert!(done.left_out[0].starts_with("polygons"));
 }
@@ -410,13 +336,13 @@ fn objects_stay_apart() {
     let rows = [[0.25, 0.0, -0.5], [1.0, 0.5, 2.0]].map(Vec::from).to_vec();
     let clip = clip_of_frames("talk", None, vec![0.0, 2.0], &[], rows).unwrap();
     let clips = [&clip];
-    let scene = FbxScene {
+    let scene = SkinnedScene {
         name: "face",
         mesh: Some(&mesh),
         morphs: &morphs,
         morph_weights: &[0.25, 0.0, 1.0],
         clips: &clips,
-        ..FbxScene::default()
+        ..SkinnedScene::default()
     };
     let contents = again(&scene, &metres(UpAxis::Y));
     let read = contents.mesh.as_ref().unwrap();
@@ -450,7 +376,7 @@ fn names_are_plain_and_occur_once() {
     let clip = of(&column.skeleton, &column.clips[0]);
     let other = Clip { name: "a|b".into(), ..of(&column.skeleton, &column.clips[0]) };
     let clips = [&clip, &clip, &other];
-    let (bytes, done) = written(&scene(&column, &clips), &common_space());
+    let (bytes, done) = written(&column.skinned(&clips), &common_space());
     let contents = read(&bytes);
     assert_eq!(contents.warnings, []);
     let skeleton = contents.skeleton.as_ref().unwrap();
@@ -480,19 +406,20 @@ fn parts_of_a_character_come_back() {
     let mut clip = clip_of_frames("still", Some(&column.skeleton), vec![0.0, 1.5], &still, vec![]).unwrap();
     clip.start = 10.0;
     let clips = [&clip];
-    let bare = FbxScene { name: "bones", skeleton: Some(&column.skeleton), clips: &clips, ..FbxScene::default() };
+    let bare =
+        SkinnedScene { name: "bones", skeleton: Some(&column.skeleton), clips: &clips, ..SkinnedScene::default() };
     let contents = again(&bare, &common_space());
     assert_eq!(contents.skeleton.as_ref().unwrap().names(), column.skeleton.names());
     assert_eq!((contents.clips[0].duration, contents.clips[0].start), (1.5, 10.0));
 
-    let alone = FbxScene { name: "column", mesh: Some(&column.mesh), ..FbxScene::default() };
+    let alone = SkinnedScene { name: "column", mesh: Some(&column.mesh), ..SkinnedScene::default() };
     let contents = again(&alone, &metres(UpAxis::Y));
     assert_eq!(contents.mesh.as_ref().unwrap().positions, column.mesh.positions);
     assert!(contents.skeleton.is_none() && contents.clips.is_empty());
 
     let apart =
         Skeleton::new(column.skeleton.names().to_vec(), vec![None; 3], column.skeleton.bind().to_vec()).unwrap();
-    let contents = again(&FbxScene { skeleton: Some(&apart), ..scene(&column, &[]) }, &common_space());
+    let contents = again(&SkinnedScene { skeleton: Some(&apart), ..column.skinned(&[]) }, &common_space());
     assert_eq!(contents.skeleton.as_ref().unwrap().parents().as_slice(), [None; 3]);
     assert_eq!(contents.skeleton.as_ref().unwrap().names(), column.skeleton.names());
 }
@@ -502,7 +429,7 @@ fn parts_of_a_character_come_back() {
 fn the_rate_is_stated() {
     let column = character(1);
     for rate in [24.0, 25.0, 29.97002997002997, 30.0, 60.0, 120.0, 15.0, 23.5] {
-        let scene = FbxScene { frames_per_second: Some(rate), ..scene(&column, &[]) };
+        let scene = SkinnedScene { frames_per_second: Some(rate), ..column.skinned(&[]) };
         let found = again(&scene, &common_space()).frames_per_second.unwrap();
         assert!((found - rate).abs() < 2e-6 * rate, "{rate}: {found}"); // the library has 29.97 for 30 / 1.001
     }
@@ -532,7 +459,7 @@ fn materials_come_back() {
     render.appearance = Some(Arc::new(Appearance { description: description.to_string(), images }));
     let part = |start, count, material| RenderPart { name: "part".into(), start, count, color: Vec4::ONE, material };
     render.parts = vec![part(0, 6, Some(1)), part(6, 10, Some(0))];
-    let scene = FbxScene { name: "house", mesh: Some(&house), ..FbxScene::default() };
+    let scene = SkinnedScene { name: "house", mesh: Some(&house), ..SkinnedScene::default() };
     let (bytes, done) = written(&scene, &common_space());
     assert_eq!(done.left_out, ["1 marks of materials as double-sided", "1 textures of metalness and roughness"]);
     let contents = read(&bytes);
@@ -569,19 +496,19 @@ fn what_cannot_be_written_is_refused() {
     let column = character(2);
     let clip = of(&column.skeleton, &column.clips[0]);
     let clips = [&clip];
-    let whole = scene(&column, &clips);
-    assert!(matches!(refused(&FbxScene::default()), WriteError::Nothing { .. }));
-    let no_mesh = FbxScene { mesh: None, ..whole };
+    let whole = column.skinned(&clips);
+    assert!(matches!(refused(&SkinnedScene::default()), WriteError::Nothing { .. }));
+    let no_mesh = SkinnedScene { mesh: None, ..whole };
     assert!(matches!(refused(&no_mesh), WriteError::Count { things: "meshes for morph targets or weights", .. }));
     let half = Influences::from_rows((0..column.mesh.positions.len()).map(|_| vec![(BoneIndex::new(0), 0.5)])).unwrap();
-    let unsound = FbxScene { weights: Some(&half), ..whole };
+    let unsound = SkinnedScene { weights: Some(&half), ..whole };
     assert_eq!(refused(&unsound), WriteError::WeightSum { vertex: 0, sum: 0.5 });
     let short = [MorphTarget { name: "short".into(), deltas: vec![DVec3::ZERO] }];
     assert!(matches!(
-        refused(&FbxScene { morphs: &short, clips: &[], ..whole }),
+        refused(&SkinnedScene { morphs: &short, clips: &[], ..whole }),
         WriteError::Count { things: "vertices", .. }
     ));
-    let weights = FbxScene { morph_weights: &[f64::NAN, 0.0], clips: &[], ..whole };
+    let weights = SkinnedScene { morph_weights: &[f64::NAN, 0.0], clips: &[], ..whole };
     assert!(matches!(refused(&weights), WriteError::NotFinite { .. }));
     let mut flat = column.skeleton.bind().to_vec();
     flat[0] = DAffine3::from_scale(DVec3::ZERO);
@@ -607,5 +534,5 @@ fn what_cannot_be_written_is_refused() {
         }),
     };
     let clips = [&far];
-    assert!(matches!(refused(&FbxScene { clips: &clips, ..whole }), WriteError::NotFinite { .. }));
+    assert!(matches!(refused(&SkinnedScene { clips: &clips, ..whole }), WriteError::NotFinite { .. }));
 }

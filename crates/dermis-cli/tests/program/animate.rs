@@ -27,10 +27,13 @@ fn a_scene_becomes_a_motion_in_every_format() {
         let text = desk.good(&format!("animate shots/bend.json -o {out}")).out;
         assert!(text.contains("\"bend\": 11 frames, 1.00 s") && text.contains(&format!("written: {out}")), "{text}");
     }
-    // Between its frames the motion of an FBX file is that of the others.
-    let said = desk.good("animate shots/bend.json -o bend.fbx").out;
-    let off = said.split("at most ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap().parse::<f64>().unwrap();
-    assert!(off < 2e-4, "{said}");
+    // Between its frames the motion of an FBX or USD file is that of the others.
+    for out in ["bend.fbx", "bend.usda"] {
+        let said = desk.good(&format!("animate shots/bend.json -o {out}")).out;
+        let off =
+            said.split("at most ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap().parse::<f64>().unwrap();
+        assert!(off < 2e-4, "{said}");
+    }
     let file = &desk.json("inspect bend.npz --json")[0];
     assert_eq!(file["poses"].as_u64(), Some(11));
     // What comes out is a motion like any other.

@@ -347,6 +347,46 @@ fn fbx_is_written_as_glb_is() {
     assert!(!read_fbx(&desk, "d.fbx").morphs.is_empty());
 }
 
+/// A rig and its poses as USD, by every verb that writes scenes, and shapes without a skeleton as points that move.
+#[test]
+fn usd_is_written_by_its_ending() {
+    let desk = Desk::new();
+    let tube = Tube::new(9, 7, 0.4, Flesh::Bulge);
+    desk.put("a.npz", tube.bundle());
+    desk.put("motion.npz", tube.motion());
+    let told = desk.json("convert a.npz motion.npz -o a.usda --json");
+    assert_eq!((told["format"].as_str(), number(&told, "clips")), (Some("USD"), 1.0));
+    let text = |name: &str| String::from_utf8(desk.bytes(name)).unwrap();
+    let a = text("a.usda");
+    assert!(a.starts_with("#usda 1.0\n") && a.contains("metersPerUnit = 1\n") && a.contains("upAxis = \"Y\"\n"));
+    assert!(a.contains("def SkelRoot") && a.contains("def SkelAnimation") && a.contains("primvars:skel:jointWeights"));
+    desk.good("convert a.npz motion.npz -o z.usda --to-unit 0.01 --to-up z");
+    assert!(text("z.usda").contains("metersPerUnit = 0.01\n") && text("z.usda").contains("upAxis = \"Z\"\n"));
+    desk.good("convert a.npz motion.npz -o a.usdz");
+    assert!(desk.bytes("a.usdz").starts_with(b"PK\x03\x04"));
+    for ending in ["usd", "usdc"] {
+        desk.bad(
+            &format!("convert a.npz -o b.{ending}"),
+            &["USD is written as text or as a package", ".usda or .usdz"],
+        );
+    }
+    desk.bad("convert a.npz -o b.usda --no-normals", &["b.usda", "normals"]);
+    desk.bad("convert a.npz -o b.usdz --compress meshopt", &["b.usdz", "GLB"]);
+
+    desk.good("convert a.npz -o frames");
+    desk.good("convert frames -o points.usda");
+    let points = text("points.usda");
+    assert!(points.contains("point3f[] points.timeSamples") && !points.contains("SkelRoot"));
+
+    desk.good("fit a.npz --examples a.npz -s 0.01 --folds 0 -o m.dermis");
+    let told = desk.json("export shapes m.dermis --motion motion.npz --shapes 3 -o m.usda --json");
+    assert_eq!(text("m.usda").matches("def BlendShape").count() as f64, number(&told, "shapes"));
+    desk.good("export drivers m.dermis --table t.json -o d.usdz");
+    desk.bad("export shapes m.dermis --driven -o e.usdz", &["FBX or USD", "drives"]);
+    desk.good("export bones m.dermis --motion motion.npz --helpers 1 -o h.usda --to-up z");
+    assert!(text("h.usda").contains("upAxis = \"Z\"\n"));
+}
+
 #[test]
 fn what_cannot_be_converted_is_refused_with_a_remedy() {
     let (desk, tube) = (Desk::new(), Tube::new(9, 7, 0.4, Flesh::Bulge));

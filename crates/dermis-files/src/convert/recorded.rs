@@ -67,7 +67,11 @@ pub(super) fn recorded<'a>(
     } else if weighed {
         let what = format!(
             "shapes: {} shows what its skin weights make of a pose (dermis fit learns the difference)",
-            if done.format == "FBX" { "an FBX file" } else { "a GLB" }
+            match done.format {
+                "FBX" => "an FBX file",
+                "USD" => "a USD file",
+                _ => "a GLB",
+            }
         );
         done.leave(shaped.len(), &what);
     } else {

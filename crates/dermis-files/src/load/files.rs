@@ -144,6 +144,7 @@ pub fn read_contents_with(path: &Path, space: &Space, wanted: BundleShapes) -> R
             let hint = "`dermis markers` turns it into the motion of a rig (docs/mocap.md)";
             return Err(FileError::lacks(path, "a take of markers moves no skeleton by itself", hint));
         }
+        Format::Usd => return Err(FileError::lacks(path, "USD files are written, not read", way_out("file.usd"))),
         Format::Bvh => dermis_io::bvh::read(&bytes, &name, space),
         Format::Fbx => dermis_io::fbx::read(&bytes, &name, &resolve),
         Format::Model => dermis_io::model_file::read(&bytes).map(|model| Contents {

@@ -3,16 +3,17 @@
 use super::{Description, MOST_BESIDE, media_type, texture_extension};
 use crate::contents::Resolve;
 use crate::flaws::short;
-use dermis_rig::{Appearance, Image, make_unique};
-use serde_json::{Value, json};
+use dermis_rig::{Appearance, Image};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 
-/// How a texture goes on beyond its image, in the numbers of glTF: again and again.
-pub(crate) const REPEAT: u32 = 10497;
-
-/// The same: as its border is.
-pub(crate) const CLAMP: u32 = 33071;
+/// A texture repeats beyond its edges, in the numbers of OpenGL.
+pub(crate) const REPEAT: u64 = 10497;
+/// It stays as it is at its edge.
+pub(crate) const CLAMP: u64 = 33071;
+/// It is mirrored where it repeats.
+pub(crate) const MIRROR: u64 = 33648;
 
 /// Images as they are met; the same bytes are one image.
 pub(crate) struct Images<'a> {
@@ -75,7 +76,7 @@ impl<'a> Images<'a> {
     }
 
     /// Adds a texture of an image to the description, which goes on beyond it as `wraps` say. Result: its number.
-    pub fn texture(&self, image: usize, wraps: [u32; 2], made: &mut Description) -> usize {
+    pub fn texture(&self, image: usize, wraps: [u64; 2], made: &mut Description) -> usize {
         let sampler = json!({ "wrapS": wraps[0], "wrapT": wraps[1] });
         let sampler = made.samplers.iter().position(|known| *known == sampler).unwrap_or_else(|| {
             made.samplers.push(sampler);
@@ -94,34 +95,5 @@ impl<'a> Images<'a> {
     pub fn with(self, mut made: Description) -> Appearance {
         made.images = vec![json!({}); self.list.len()];
         Appearance { description: made.text(), images: self.list }
-    }
-}
-
-/// A file name for every image of a description, each once.
-pub(crate) fn image_names(look: &Description, images: &[Image]) -> Vec<String> {
-    let plain = |c: char| if c.is_alphanumeric() || c == '_' { c } else { '_' };
-    let name = |at: usize| look.images.get(at).and_then(|image| image["name"].as_str()).unwrap_or_default();
-    let mut names: Vec<String> = (0..images.len()).map(|at| name(at).chars().map(plain).collect()).collect();
-    names.iter_mut().filter(|name| name.is_empty()).for_each(|name| name.push_str("texture"));
-    make_unique(&mut names, "_");
-    let ending = |image: &Image| match media_type(&image.bytes).unwrap_or(&image.media_type) {
-        "image/jpeg" => "jpg",
-        "image/webp" => "webp",
-        "image/ktx2" => "ktx2",
-        "image/vnd-ms.dds" => "dds",
-        _ => "png",
-    };
-    names.iter().zip(images).map(|(name, image)| format!("{name}.{}", ending(image))).collect()
-}
-
-impl Description {
-    /// The image of `images` that a material's reference to a texture shows, and how it goes on beyond it; `None` if it shows none.
-    pub(crate) fn shown(&self, reference: &Value, images: usize) -> Option<(usize, Value)> {
-        let at = |value: &Value| usize::try_from(value.as_u64()?).ok();
-        let texture = self.textures.get(at(&reference["index"])?)?;
-        let of_extension = || texture["extensions"].as_object()?.values().find_map(|own| at(&own["source"]));
-        let image = of_extension().or_else(|| at(&texture["source"])).filter(|image| *image < images)?;
-        let sampler = at(&texture["sampler"]).and_then(|at| self.samplers.get(at)).cloned().unwrap_or_default();
-        Some((image, sampler))
     }
 }

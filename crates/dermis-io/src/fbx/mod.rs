@@ -21,7 +21,7 @@ mod mesh;
 mod shapes;
 mod write;
 
-pub use write::{FbxScene, FbxWritten, Renamed, clip_of_frames, common_space, write};
+pub use write::{common_space, write};
 
 use crate::contents::{Contents, Flaw, Format, ReadError, Resolve, Space, UpAxis};
 use crate::flaws::{Flaws, make_names_unique, make_unique};

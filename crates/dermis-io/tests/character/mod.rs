@@ -1,12 +1,12 @@
 //! A small character for tests: a square column of bones with a seam along one edge, two morph targets and a clip.
 #![allow(dead_code)] // each test binary uses its part
 
-use dermis_io::MorphTarget;
 use dermis_io::gltf::{GlbClip, GlbScene, write_glb};
-use dermis_io::to_bytes;
+use dermis_io::skinned_scene::{SkinnedScene, clip_of_frames};
+use dermis_io::{Clip, ClipFrame, MorphTarget, to_bytes};
 use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
-use dermis_rig::{BoneIndex, Influences, Mesh, RenderMesh, Skeleton, WorldPose};
+use dermis_rig::{BoneIndex, Influences, Mesh, Polygons, RenderMesh, Skeleton, WorldPose};
 
 pub struct Character {
     pub mesh: Mesh,
@@ -97,7 +97,83 @@ impl Character {
             ..GlbScene::default()
         }
     }
+
+    pub fn skinned<'a>(&'a self, clips: &'a [&'a Clip]) -> SkinnedScene<'a> {
+        SkinnedScene {
+            name: "column",
+            mesh: Some(&self.mesh),
+            skeleton: Some(&self.skeleton),
+            weights: Some(&self.weights),
+            morphs: &self.morphs,
+            clips,
+            ..SkinnedScene::default()
+        }
+    }
+
     pub fn glb(&self) -> Vec<u8> {
         to_bytes(|out| write_glb(&self.scene(), out)).unwrap()
     }
+}
+
+/// Frames as a clip that is sampled at any time.
+pub fn of(skeleton: &Skeleton, clip: &GlbClip) -> Clip {
+    let GlbClip { name, times, poses, morph_weights, .. } = clip.clone();
+    clip_of_frames(&name, Some(skeleton), times, &poses, morph_weights).unwrap()
+}
+
+/// The skin of a frame, by the definition of linear blending.
+pub fn skin(
+    mesh: &Mesh,
+    skeleton: &Skeleton,
+    weights: &Influences,
+    morphs: &[MorphTarget],
+    frame: &ClipFrame,
+) -> Vec<DVec3> {
+    let vertex = |(v, rest): (usize, &DVec3)| {
+        let shapes = morphs.iter().zip(&frame.morph_weights).map(|(morph, weight)| morph.deltas[v] * *weight);
+        let rest = *rest + shapes.sum::<DVec3>();
+        let moved = |(bone, weight): &(BoneIndex, f64)| {
+            (frame.pose.bones[*bone] * skeleton.inverse_bind()[*bone]).transform_point3(rest) * *weight
+        };
+        weights.of(v).iter().map(moved).sum()
+    };
+    mesh.positions.iter().enumerate().map(vertex).collect()
+}
+
+/// The largest distance between points of the same number.
+pub fn far(a: &[DVec3], b: &[DVec3]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max)
+}
+
+/// A block of quads and a pentagon with hard edges: polygons, their order, and the normals of their corners.
+pub fn house() -> Mesh {
+    let (x, y) = ([0.0, 1.0, 1.0, 0.5, 0.0], [0.0, 0.0, 1.0, 1.5, 1.0]);
+    let front = (0..5).map(|at| DVec3::new(x[at], y[at], 1.0));
+    let back = (0..5).map(|at| DVec3::new(x[at], y[at], 0.0));
+    let mut polygons = Polygons { counts: vec![5, 5], indices: vec![0, 1, 2, 3, 4, 9, 8, 7, 6, 5] };
+    for at in 0..5 {
+        let next = (at + 1) % 5;
+        polygons.counts.push(4);
+        polygons.indices.extend([at + 5, next + 5, next, at]);
+    }
+    let mut mesh = Mesh { positions: front.chain(back).collect(), ..Mesh::default() };
+    let mut render = RenderMesh { by_corner: true, ..RenderMesh::default() };
+    for polygon in polygons.iter() {
+        let [a, b, c] = [0, 1, 2].map(|at| mesh.positions[polygon[at] as usize]);
+        let (first, normal) = (render.source.len() as u32, (b - a).cross(c - a).normalize());
+        for &vertex in polygon {
+            let p = mesh.positions[vertex as usize];
+            render.source.push(vertex);
+            render.normals.push(normal);
+            render.uvs.push(DVec2::new(0.25 * p.x + 0.5 * p.z, 0.25 * p.y));
+        }
+        for at in 1..polygon.len() as u32 - 1 {
+            render.triangles.push([first, first + at, first + at + 1]);
+            mesh.triangles.push([polygon[0], polygon[at as usize], polygon[at as usize + 1]]);
+        }
+    }
+    mesh.polygons = Some(polygons);
+    mesh.render = Some(render);
+    mesh
 }

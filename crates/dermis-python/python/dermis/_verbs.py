@@ -256,11 +256,11 @@ def transfer(
     meshes : path or list of paths
         Meshes that lie on the body at rest, or another character with its skeleton; a folder stands for the meshes in it.
     out : path
-        A file for one mesh (.dermis, .glb, .fbx, .npz), a folder for several.
+        A file for one mesh (.dermis, .glb, .fbx, .usda, .usdz, .npz), a folder for several.
     objects : list of str
         Objects of the body's own file that are clothes over the others, by name; `meshes` is then None.
     format : str, optional
-        What files in a folder are: "dermis", "glb", "fbx" or "npz"; "dermis" for a model, "glb" for a rig by default.
+        What files in a folder are: "dermis", "glb", "fbx", "usda", "usdz" or "npz"; "dermis" for a model, "glb" for a rig by default.
     weights, corrections, shapes : bool
         What is carried; all that the body has if none is named.
     influences : int, optional
@@ -471,7 +471,7 @@ def export(
     model : path
         The model (.dermis).
     out : path
-        The GLB or FBX file.
+        The GLB, FBX or USD file.
     motion : path, optional
         The motion that becomes the clip.
     shapes : int or 'all', optional
@@ -506,7 +506,7 @@ def export(
     fps : float, optional
         Frames per second at which clips are sampled.
     to_up, to_unit : optional
-        Axis that points up ("y" or "z") and metres per unit of an FBX file that is written; Y and 0.01 by default.
+        Axis that points up ("y" or "z") and metres per unit of an FBX or USD file that is written; Y by default, and 0.01 for FBX, 1 for USD.
     replace : bool
         Whether an output that exists is replaced.
     progress : bool or callable, optional
@@ -569,7 +569,7 @@ def convert(
     up, unit, fps
         How files are read that do not say it themselves.
     to_up, to_unit : optional
-        Axis that points up ("y" or "z") and metres per unit of an FBX file that is written; Y and 0.01 by default.
+        Axis that points up ("y" or "z") and metres per unit of an FBX or USD file that is written; Y by default, and 0.01 for FBX, 1 for USD.
     replace : bool
         Whether an output that exists is replaced.
     progress : bool or callable, optional

@@ -5,10 +5,10 @@ use crate::convert::{Converted, is_folder, write_converted};
 use crate::error::Error;
 use crate::load::{FileNote, ReadOptions, Source, load_motion, note, read_bytes, read_contents};
 use crate::recipe::{Existing, Input, Watch, keep, reserve, seen, step};
-use crate::skins::is_fbx;
-use dermis_io::fbx::clip_of_frames;
+use crate::skins::Interchange;
 use dermis_io::gltf::MorphNormals;
 use dermis_io::scene::{self, SceneFile, SceneFileError};
+use dermis_io::skinned_scene::clip_of_frames;
 use dermis_io::{Clip, ClipFrame, Contents, Space};
 use dermis_motion::{KeyPath, PlayError, Played, Player};
 use dermis_rig::Rig;
@@ -124,8 +124,8 @@ impl AnimateRecipe {
         contents.frames_per_second = Some(scene.scene.clock.rate());
         contents.default_pose = None;
         contents.records.clear();
-        contents.clips = vec![match is_fbx(&self.out) {
-            // Its keys are angles, more of them than frames.
+        contents.clips = vec![match Interchange::of(&self.out).is_some() {
+            // Its keys are not joined as a clip moves, so there are more of them than frames.
             true => {
                 let poses: Vec<_> = played.motion.frames.iter().map(|frame| frame.pose.clone()).collect();
                 let (name, weights) = (&played.motion.name, played.shape_weights.clone());

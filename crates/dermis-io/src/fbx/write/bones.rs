@@ -1,12 +1,11 @@
 //! Bones as nodes, the skin that hangs on them, and the pose that it was bound in.
 
 use super::document::{Node, Properties};
-use super::motion::{Place, Stage};
 use super::objects::{Id, Objects};
 use crate::WriteError;
-use crate::gltf::expect;
+use crate::skinned_scene::motion::{Place, Stage};
 use dermis_rig::glam::{DAffine3, DMat4, DVec3};
-use dermis_rig::{BoneIndex, Influences, Mesh, Skeleton};
+use dermis_rig::{Influences, Skeleton};
 use std::ops::Range;
 
 /// The nodes of a skeleton.
@@ -21,14 +20,14 @@ pub(super) struct Bones {
     /// Bind matrices in the file's world.
     pub(super) binds: Vec<DAffine3>,
     /// Where they are without a clip.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<Place<DVec3>>,
     /// Whether each stands there as it was bound.
     pub(super) is_at_bind: Vec<bool>,
 }
 
 /// The record of a node: where it stands, whether it is shown.
-pub(super) fn model(record: Node, place: Option<&Place>, visible: bool) -> Node {
-    let of = |get: fn(&Place) -> DVec3, default: DVec3| place.map_or(default, get).to_array();
+pub(super) fn model(record: Node, place: Option<&Place<DVec3>>, visible: bool) -> Node {
+    let of = |get: fn(&Place<DVec3>) -> DVec3, default: DVec3| place.map_or(default, get).to_array();
     let properties = Properties::default()
         .choice("InheritType", 1) // the parent's whole matrix, scale included, before the node's own
         .integer("DefaultAttributeIndex", 0)
@@ -165,25 +164,4 @@ impl Bones {
 
 fn matrix_node(name: &'static str, matrix: &DAffine3) -> Node {
     Node::of(name, &DMat4::from(*matrix).to_cols_array()[..])
-}
-
-/// Refuses weights that are none.
-///
-/// # Errors
-/// [`WriteError`]: weights of another mesh or of bones that are not there, a row that does not sum to one or has a negative weight.
-pub(super) fn check_weights(weights: &Influences, skeleton: &Skeleton, mesh: &Mesh) -> Result<(), WriteError> {
-    expect("the table of weights", "vertices", weights.vertices(), mesh.positions.len())?;
-    if weights.bones_named() > skeleton.len() {
-        let (found, expected) = (weights.bones_named(), skeleton.len());
-        return Err(WriteError::Count { what: "the table of weights".into(), things: "bones", found, expected });
-    }
-    for (vertex, row) in weights.rows().enumerate() {
-        let sum: f64 = row.iter().map(|(_, w)| w).sum();
-        let bad = |(_, weight): &(BoneIndex, f64)| *weight < 0.0;
-        let is_one = (sum - 1.0).abs() <= 1e-4;
-        if !is_one || row.iter().any(bad) {
-            return Err(WriteError::WeightSum { vertex, sum });
-        }
-    }
-    Ok(())
 }

@@ -1,14 +1,49 @@
 //! Rotations as three angles.
 
-use dermis_rig::glam::{DMat3, DVec3};
+use crate::skinned_scene::motion::Turn;
+use dermis_rig::glam::{DMat3, DQuat, DVec3};
+use dermis_rig::rotation::from_euler_xyz;
 use std::f64::consts::{PI, TAU};
 
 /// cos y below which x and z turn about one axis and only their sum or difference counts.
 const LOCKED: f64 = 1e-8;
 
+/// What 32 bits hold of a number.
+fn single(x: f64) -> f64 {
+    f64::from(x as f32)
+}
+
+/// Angles about x, y and z in degrees, which change in straight lines between keys.
+impl Turn for DVec3 {
+    fn near(rotation: DQuat, before: Self) -> Self {
+        angles(&DMat3::from_quat(rotation), before * 1f64.to_radians()).map(f64::to_degrees)
+    }
+
+    fn stored(self) -> Self {
+        self.map(single)
+    }
+
+    fn is_finite(self) -> bool {
+        DVec3::is_finite(self)
+    }
+
+    fn between(a: Self, b: Self, s: f64) -> DMat3 {
+        from_euler_xyz(a.lerp(b, s).map(f64::to_radians))
+    }
+
+    fn scale(scale: DVec3) -> DVec3 {
+        scale.map(single)
+    }
+
+    /// The file holds percentages.
+    fn weight(weight: f64) -> f64 {
+        single(100.0 * weight) / 100.0
+    }
+}
+
 /// Angles x, y, z with R = Rz Ry Rx, in radians. Of all that make this rotation those nearest to `near`, so that a motion from one to
 /// the other has no jump.
-pub(super) fn angles(r: &DMat3, near: DVec3) -> DVec3 {
+fn angles(r: &DMat3, near: DVec3) -> DVec3 {
     let m = |row: usize, col: usize| r.col(col)[row];
     let cosine = m(0, 0).hypot(m(1, 0));
     let y = (-m(2, 0)).atan2(cosine);
@@ -31,7 +66,6 @@ fn unrolled(angles: DVec3, near: DVec3) -> DVec3 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dermis_rig::rotation::from_euler_xyz;
 
     /// Any rotation comes back, also where y is a right angle.
     #[test]

@@ -5,78 +5,17 @@
 //! channel.
 
 use super::document::{Node, Properties, Raw};
-use super::names::{Renamed, unique, uv_set};
+use super::names::{unique, uv_set};
 use super::objects::{Id, Objects};
-use crate::appearance::{CLAMP, Description, REPEAT, image_names};
-use crate::flaws::Flaws;
+use crate::appearance::{CLAMP, MIRROR};
+use crate::skinned_scene::{Materials, Numbers, Renamed, image_ending};
 use crate::{Format, WriteError};
-use dermis_rig::glam::Vec4;
-use dermis_rig::mesh::RenderPart;
-use dermis_rig::{Appearance, Image};
-use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap};
+use serde_json::Value;
+use std::collections::HashMap;
 
-/// Materials in the making.
-pub(super) struct Materials<'a> {
-    look: Description,
-    images: &'a [Image],
-    /// In the words of glTF: those of the file, then those that parts make.
-    list: Vec<Value>,
-    lost: BTreeMap<&'static str, usize>,
-}
-
-impl<'a> Materials<'a> {
-    /// # Errors
-    /// [`WriteError::CannotHold`] for an appearance that is none.
-    pub(super) fn new(appearance: Option<&'a Appearance>) -> Result<Self, WriteError> {
-        let look = match appearance {
-            None => Description::default(),
-            // What a reader let through stays; what a caller made up is left out as a reader would.
-            Some(appearance) => Description::of(appearance, &mut Flaws::default()).map_err(|reason| {
-                let what = format!("an appearance whose description is none: {reason}");
-                WriteError::CannotHold { format: Format::Fbx, what }
-            })?,
-        };
-        let images: &[Image] = appearance.map_or(&[], |appearance| &appearance.images);
-        let list = look.materials.clone();
-        Ok(Self { look, images, list, lost: BTreeMap::new() })
-    }
-
-    /// The number of a part's material: its own, or else one of its name and colour. In a file that came with materials, a part without
-    /// one stays so.
-    pub(super) fn of(&mut self, part: &RenderPart) -> Option<usize> {
-        let own = part.material.map(|material| material as usize).filter(|&at| at < self.look.materials.len());
-        if own.is_some() || (!self.look.materials.is_empty() && part.color == Vec4::ONE) {
-            return own;
-        }
-        let color = part.color.to_array().map(|c| if c.is_finite() { f64::from(c.clamp(0.0, 1.0)) } else { 1.0 });
-        Some(self.made(&part.name, color))
-    }
-
-    /// The number of the material that stands for none.
-    pub(super) fn none(&mut self) -> usize {
-        self.made("none", [1.0; 4])
-    }
-
-    fn made(&mut self, name: &str, color: [f64; 4]) -> usize {
-        let surface = json!({ "baseColorFactor": color, "metallicFactor": 0.0, "roughnessFactor": 0.8 });
-        let made = json!({ "name": name, "pbrMetallicRoughness": surface });
-        let known = self.list.iter().skip(self.look.materials.len()).position(|known| *known == made);
-        known.map_or_else(
-            || {
-                self.list.push(made);
-                self.list.len() - 1
-            },
-            |at| self.look.materials.len() + at,
-        )
-    }
-
-    fn lose(&mut self, what: &'static str) {
-        *self.lost.entry(what).or_default() += 1;
-    }
-
+impl Materials<'_> {
     /// Writes all materials and what hangs on them. Result: the object of each.
-    pub(super) fn write(
+    pub(super) fn write_phong(
         &mut self,
         objects: &mut Objects,
         renamed: &mut Vec<Renamed>,
@@ -86,17 +25,16 @@ impl<'a> Materials<'a> {
         let given: Vec<(&'static str, &str)> =
             list.iter().map(|material| ("material", material["name"].as_str().unwrap_or_default())).collect();
         let names = unique(&given, renamed);
-        let mut files = Files { videos: HashMap::new(), names: image_names(&self.look, self.images) };
+        let mut files = Files { videos: HashMap::new(), names: self.image_names() };
         let mut made = Vec::with_capacity(list.len());
         for (material, name) in list.iter().zip(&names) {
-            made.push(self.material(material, name, objects, &mut files)?);
+            made.push(self.phong(material, name, objects, &mut files)?);
         }
-        self.lose_the_rest();
-        left_out.extend(self.lost.iter().map(|(what, count)| format!("{count} {what}")));
+        left_out.extend(self.lost());
         Ok(made)
     }
 
-    fn material(
+    fn phong(
         &mut self,
         material: &Value,
         name: &str,
@@ -104,21 +42,12 @@ impl<'a> Materials<'a> {
         files: &mut Files,
     ) -> Result<Id, WriteError> {
         let surface = &material["pbrMetallicRoughness"];
-        let number = |value: &Value, default: f64| value.as_f64().unwrap_or(default).clamp(0.0, 1.0);
-        let numbers =
-            |value: &Value, default: f64| -> [f64; 4] { std::array::from_fn(|at| number(&value[at], default)) };
-        let [r, g, b, alpha] = numbers(&surface["baseColorFactor"], 1.0);
-        let alpha = if material["alphaMode"] == "BLEND" || material["alphaMode"] == "MASK" { alpha } else { 1.0 };
-        let glow = numbers(&material["emissiveFactor"], 0.0);
-        let strength = material["extensions"]["KHR_materials_emissive_strength"]["emissiveStrength"].as_f64();
-        let strength = strength.unwrap_or(1.0).max(0.0);
-        let metallic = number(&surface["metallicFactor"], 1.0);
-        let roughness = number(&surface["roughnessFactor"], 1.0);
+        let Numbers { base: [r, g, b, alpha], glow, strength, metallic, roughness } = Numbers::of(material);
         let shininess = (10.0 * (1.0 - roughness)).powi(2);
         let (id, record) = objects.make("Material", name, "Material", "");
-        let base = self.texture(&surface["baseColorTexture"], objects, files)?;
-        let emission = self.texture(&material["emissiveTexture"], objects, files)?;
-        let normal = self.texture(&material["normalTexture"], objects, files)?;
+        let base = self.texture_node(&surface["baseColorTexture"], objects, files)?;
+        let emission = self.texture_node(&material["emissiveTexture"], objects, files)?;
+        let normal = self.texture_node(&material["normalTexture"], objects, files)?;
         let bump = material["normalTexture"]["scale"].as_f64().unwrap_or(1.0);
         // A texture takes the place of the colour.
         let brightest = glow[0].max(glow[1]).max(glow[2]);
@@ -127,7 +56,7 @@ impl<'a> Materials<'a> {
             .text("ShadingModel", "phong")
             .color("DiffuseColor", [r, g, b])
             .number("DiffuseFactor", 1.0)
-            .color("EmissiveColor", [glow[0], glow[1], glow[2]])
+            .color("EmissiveColor", glow)
             .number("EmissiveFactor", factor)
             .color("AmbientColor", [0.0; 3])
             .number("AmbientFactor", 0.0)
@@ -160,10 +89,7 @@ impl<'a> Materials<'a> {
                 _ => {}
             }
         }
-        self.lose_of(
-            material,
-            [base.is_some() && [r, g, b] != [1.0; 3], emission.is_some() && glow[..3] != [brightest; 3]],
-        );
+        self.lose_of(material, [base.is_some() && [r, g, b] != [1.0; 3], emission.is_some() && glow != [brightest; 3]]);
         Ok(id)
     }
 
@@ -183,54 +109,34 @@ impl<'a> Materials<'a> {
         if material["doubleSided"] == true {
             self.lose("marks of materials as double-sided");
         }
-        let known = "KHR_materials_emissive_strength";
-        let more = material["extensions"].as_object().into_iter().flatten().filter(|(name, _)| *name != known);
-        more.for_each(|_| self.lose("extensions of materials"));
-    }
-
-    /// Counts what the description holds beside materials.
-    fn lose_the_rest(&mut self) {
-        let lights = self.look.lights();
-        for (what, count) in [
-            ("cameras", self.look.cameras.len()),
-            ("lights", lights),
-            ("nodes that are neither bones nor objects", self.look.nodes.len()),
-        ] {
-            if count > 0 {
-                self.lost.insert(what, count);
-            }
-        }
+        self.lose_extensions(material);
     }
 
     /// The texture that a reference of a material names; `None` if it names none.
-    fn texture(
+    fn texture_node(
         &mut self,
         reference: &Value,
         objects: &mut Objects,
         files: &mut Files,
     ) -> Result<Option<Id>, WriteError> {
-        let Some((image, sampler)) = self.look.shown(reference, self.images.len()) else { return Ok(None) };
-        if reference["extensions"]["KHR_texture_transform"].is_object() {
-            self.lose("moves of textures");
-        }
-        let wrap = |key: &str| sampler[key].as_u64().unwrap_or(REPEAT.into());
-        if [wrap("wrapS"), wrap("wrapT")].contains(&33648) {
+        let Some(texture) = self.texture(reference) else { return Ok(None) };
+        let image = texture.image;
+        if texture.wrap.contains(&MIRROR) {
             self.lose("textures that are mirrored where they repeat");
         }
-        let clamps = |key: &str| i32::from(wrap(key) == u64::from(CLAMP));
+        let clamps = |at: usize| i32::from(texture.wrap[at] == CLAMP);
         let video = match files.videos.get(&image) {
             Some(known) => *known,
             None => self.video(image, objects, files)?,
         };
         let file = files.names[image].as_str();
-        let set = reference["texCoord"].as_u64().and_then(|set| usize::try_from(set).ok()).unwrap_or(0);
         let (id, record) = objects.make("Texture", file, "Texture", "");
         let properties = Properties::default()
             .choice("AlphaSource", 2)
             .choice("CurrentMappingType", 0)
-            .text("UVSet", &uv_set(set))
-            .choice("WrapModeU", clamps("wrapS"))
-            .choice("WrapModeV", clamps("wrapT"))
+            .text("UVSet", &uv_set(texture.set))
+            .choice("WrapModeU", clamps(0))
+            .choice("WrapModeV", clamps(1))
             .vector("Translation", [0.0; 3])
             .vector("Scaling", [1.0; 3]);
         objects.add(
@@ -268,6 +174,14 @@ impl<'a> Materials<'a> {
         );
         files.videos.insert(image, id);
         Ok(id)
+    }
+
+    /// A file name for every image, each once.
+    fn image_names(&self) -> Vec<String> {
+        let given: Vec<(&'static str, &str)> =
+            (0..self.images.len()).map(|at| ("texture", self.image_name(at))).collect();
+        let names = unique(&given, &mut Vec::new());
+        names.iter().zip(self.images).map(|(name, image)| format!("{name}.{}", image_ending(image))).collect()
     }
 }
 

@@ -1,214 +1,73 @@
 //! The mesh of each object: vertices, polygons, and what hangs on their corners.
 
 use super::document::Node;
-use super::materials::Materials;
 use super::names::uv_set;
-use crate::drawn_corners::drawn_corners;
-use crate::gltf::expect;
-use crate::normals::Shading;
-use crate::{Format, WriteError};
-use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec4};
-use dermis_rig::{Mesh, MeshError, Polygons, RenderMesh};
-use std::borrow::Cow;
-use std::collections::HashMap;
+use crate::WriteError;
+use crate::skinned_scene::{Materials, Surface, numbered};
+use dermis_rig::glam::DAffine3;
 use std::ops::Range;
 
-/// The polygons of all objects, with the drawn vertex and the material of each.
-pub(super) struct Surface<'a> {
-    mesh: &'a Mesh,
-    render: Cow<'a, RenderMesh>,
-    polygons: Cow<'a, Polygons>,
-    /// The drawn vertex of every corner.
-    drawn: Vec<u32>,
-    /// The material of every polygon.
-    materials: Vec<Option<usize>>,
-    /// Unit normals of drawn vertices.
-    normals: Vec<DVec3>,
-    /// The polygons of each object: the number of each, and its corners.
-    by_object: Vec<Vec<(usize, Range<usize>)>>,
-    /// Whether the polygons of the mesh became triangles, because what is drawn does not follow them.
-    pub(super) split: bool,
-}
-
-impl<'a> Surface<'a> {
-    /// # Errors
-    /// [`WriteError`]: what disagrees, or is not finite.
-    pub(super) fn new(mesh: &'a Mesh, materials: &mut Materials) -> Result<Self, WriteError> {
-        mesh.check()?;
-        let as_is = || RenderMesh {
-            source: (0..mesh.positions.len() as u32).collect(),
-            triangles: mesh.triangles.clone(),
-            ..RenderMesh::default()
+/// The geometry of an object, and the materials of its model in their order.
+///
+/// - `record`: the record that it becomes
+/// - `from_ours`: from our world to the file's
+pub(super) fn geometry(
+    surface: &Surface<'_>,
+    mut record: Node,
+    (object, range): (usize, Range<usize>),
+    from_ours: &DAffine3,
+    materials: &mut Materials,
+) -> Result<(Node, Vec<usize>), WriteError> {
+    let (counts, vertices, drawn) = surface.polygons(object);
+    let mut corners: Vec<i32> = vertices.iter().map(|&vertex| vertex as i32 - range.start as i32).collect();
+    let mut end = 0;
+    for count in counts {
+        end += count;
+        // The last corner of a polygon says so by being negative.
+        corners[end - 1] = !corners[end - 1];
+    }
+    let positions: Vec<f64> = surface.positions(range, from_ours)?.iter().flat_map(|p| p.to_array()).collect();
+    record.push(Node::of("GeometryVersion", 124));
+    record.push(Node::of("Vertices", &positions[..]));
+    record.push(Node::of("PolygonVertexIndex", &corners[..]));
+    let mut layers: Vec<Vec<(&str, i32)>> = vec![Vec::new()];
+    let normals: Vec<f64> = surface.normals(&drawn, from_ours).iter().flat_map(|n| n.to_array()).collect();
+    record.push(
+        layer("LayerElementNormal", 0, "", ["ByPolygonVertex", "Direct"]).holding(Node::of("Normals", &normals[..])),
+    );
+    layers[0].push(("LayerElementNormal", 0));
+    let (numbers, used) = numbered(&drawn);
+    for (set, values) in surface.uv_sets(&used)?.iter().enumerate() {
+        let element = layer("LayerElementUV", set as i32, &uv_set(set), ["ByPolygonVertex", "IndexToDirect"]);
+        let values = values.as_flattened();
+        record.push(element.holding(Node::of("UV", values)).holding(Node::of("UVIndex", &numbers[..])));
+        if layers.len() == set {
+            layers.push(Vec::new());
+        }
+        layers[set].push(("LayerElementUV", set as i32));
+    }
+    if let Some(values) = surface.colors(&used)? {
+        let element = layer("LayerElementColor", 0, "Color", ["ByPolygonVertex", "IndexToDirect"]);
+        let values = values.as_flattened();
+        record.push(element.holding(Node::of("Colors", values)).holding(Node::of("ColorIndex", &numbers[..])));
+        layers[0].push(("LayerElementColor", 0));
+    }
+    let slots = surface.slots(object, materials);
+    if !slots.1.is_empty() {
+        let one = slots.1.len() == 1;
+        let how = if one { "AllSame" } else { "ByPolygon" };
+        let element = layer("LayerElementMaterial", 0, "", [how, "IndexToDirect"]);
+        record.push(element.holding(Node::of("Materials", if one { &[0][..] } else { &slots.0[..] })));
+        layers[0].push(("LayerElementMaterial", 0));
+    }
+    for (number, elements) in layers.iter().enumerate() {
+        let element = |&(kind, index): &(&str, i32)| {
+            Node::new("LayerElement").holding(Node::of("Type", kind)).holding(Node::of("TypedIndex", index))
         };
-        let render = mesh.render.as_ref().map_or_else(|| Cow::Owned(as_is()), Cow::Borrowed);
-        check(&render, mesh)?;
-        let normals = Shading::new(mesh, &render).rest().to_vec();
-        let whole = mesh.polygons.as_ref().filter(|polygons| polygons.counts.iter().all(|count| *count >= 3));
-        let own = whole.and_then(|polygons| match &mesh.render {
-            Some(render) => Some((polygons, drawn_corners(mesh, render, polygons)?)),
-            None => Some((polygons, polygons.indices.clone())),
-        });
-        let split = own.is_none() && mesh.polygons.is_some();
-        let (polygons, drawn) = match own {
-            Some((polygons, drawn)) => (Cow::Borrowed(polygons), drawn),
-            None => {
-                let drawn = render.triangles.as_flattened().to_vec();
-                let indices = drawn.iter().map(|&corner| render.source[corner as usize]).collect();
-                (Cow::Owned(Polygons { counts: vec![3; render.triangles.len()], indices }), drawn)
-            }
-        };
-        let of_triangles = of_triangles(&render, materials);
-        let (mut of_polygons, mut triangle) = (Vec::with_capacity(polygons.counts.len()), 0);
-        for count in &polygons.counts {
-            of_polygons.push(of_triangles.get(triangle).copied().flatten());
-            triangle += *count as usize - 2;
-        }
-        let objects = mesh.objects.len().max(1);
-        let numbers = mesh.object_numbers();
-        let (mut by_object, mut start) = (vec![Vec::new(); objects], 0);
-        for (polygon, corners) in polygons.iter().enumerate() {
-            let end = start + corners.len();
-            let object = if objects == 1 { 0 } else { numbers[corners[0] as usize] as usize };
-            by_object[object].push((polygon, start..end));
-            start = end;
-        }
-        Ok(Self { mesh, render, polygons, drawn, materials: of_polygons, normals, by_object, split })
+        let made = Node::of("Layer", number as i32).holding(Node::of("Version", 100));
+        record.push(made.holding_all(elements.iter().map(element)));
     }
-
-    /// The geometry of an object, and the materials of its model in their order.
-    ///
-    /// - `record`: the record that it becomes
-    /// - `from_ours`: from our world to the file's
-    pub(super) fn geometry(
-        &self,
-        mut record: Node,
-        (object, range): (usize, Range<usize>),
-        from_ours: &DAffine3,
-        materials: &mut Materials,
-    ) -> Result<(Node, Vec<usize>), WriteError> {
-        let polygons = &self.by_object[object];
-        let mut corners = Vec::new();
-        let mut drawn: Vec<u32> = Vec::new();
-        for (_, own) in polygons {
-            let vertices = &self.polygons.indices[own.clone()];
-            corners.extend(vertices.iter().map(|&vertex| vertex as i32 - range.start as i32));
-            // The last corner of a polygon says so by being negative.
-            if let Some(last) = corners.last_mut() {
-                *last = !*last;
-            }
-            drawn.extend(&self.drawn[own.clone()]);
-        }
-        let mut positions = Vec::with_capacity(3 * range.len());
-        for vertex in range {
-            let p = from_ours.transform_point3(self.mesh.positions[vertex]);
-            if !p.is_finite() {
-                return Err(WriteError::NotFinite { what: format!("vertex {vertex}") });
-            }
-            positions.extend(p.to_array());
-        }
-        record.push(Node::of("GeometryVersion", 124));
-        record.push(Node::of("Vertices", &positions[..]));
-        record.push(Node::of("PolygonVertexIndex", &corners[..]));
-        let mut layers: Vec<Vec<(&str, i32)>> = vec![Vec::new()];
-        let turned = |n: DVec3| from_ours.transform_vector3(n).normalize_or_zero();
-        let normals: Vec<f64> = drawn.iter().flat_map(|&at| turned(self.normals[at as usize]).to_array()).collect();
-        record.push(
-            layer("LayerElementNormal", 0, "", ["ByPolygonVertex", "Direct"])
-                .holding(Node::of("Normals", &normals[..])),
-        );
-        layers[0].push(("LayerElementNormal", 0));
-        let (numbers, used) = numbered(&drawn);
-        let sets = Some(&self.render.uvs).filter(|uvs| !uvs.is_empty()).into_iter().chain(&self.render.more_uvs);
-        for (set, uvs) in sets.enumerate() {
-            let uv = |at: &u32| {
-                let uv: DVec2 = uvs[*at as usize];
-                [uv.x, 1.0 - uv.y]
-            };
-            let values: Vec<f64> = used.iter().flat_map(uv).collect();
-            if values.iter().any(|x| !x.is_finite()) {
-                return Err(WriteError::NotFinite { what: "a texture coordinate".into() });
-            }
-            let element = layer("LayerElementUV", set as i32, &uv_set(set), ["ByPolygonVertex", "IndexToDirect"]);
-            record.push(element.holding(Node::of("UV", &values[..])).holding(Node::of("UVIndex", &numbers[..])));
-            if layers.len() == set {
-                layers.push(Vec::new());
-            }
-            layers[set].push(("LayerElementUV", set as i32));
-        }
-        if !self.render.colors.is_empty() || self.mesh.colors.is_some() {
-            let color = |at: &u32| {
-                let of_vertex = || self.mesh.colors.as_ref()?.get(self.render.source[*at as usize] as usize).copied();
-                let own = self.render.colors.get(*at as usize).copied();
-                own.or_else(of_vertex).unwrap_or(Vec4::ONE).to_array().map(f64::from)
-            };
-            let values: Vec<f64> = used.iter().flat_map(color).collect();
-            if values.iter().any(|x| !x.is_finite()) {
-                return Err(WriteError::NotFinite { what: "a colour".into() });
-            }
-            let element = layer("LayerElementColor", 0, "Color", ["ByPolygonVertex", "IndexToDirect"]);
-            record.push(element.holding(Node::of("Colors", &values[..])).holding(Node::of("ColorIndex", &numbers[..])));
-            layers[0].push(("LayerElementColor", 0));
-        }
-        let slots = self.slots(polygons, materials);
-        if !slots.1.is_empty() {
-            let one = slots.1.len() == 1;
-            let how = if one { "AllSame" } else { "ByPolygon" };
-            let element = layer("LayerElementMaterial", 0, "", [how, "IndexToDirect"]);
-            record.push(element.holding(Node::of("Materials", if one { &[0][..] } else { &slots.0[..] })));
-            layers[0].push(("LayerElementMaterial", 0));
-        }
-        for (number, elements) in layers.iter().enumerate() {
-            let element = |&(kind, index): &(&str, i32)| {
-                Node::new("LayerElement").holding(Node::of("Type", kind)).holding(Node::of("TypedIndex", index))
-            };
-            let made = Node::of("Layer", number as i32).holding(Node::of("Version", 100));
-            record.push(made.holding_all(elements.iter().map(element)));
-        }
-        Ok((record, slots.1))
-    }
-
-    /// The slot of every polygon, and the material of every slot. Where some polygons have none, a plain one stands for it.
-    fn slots(&self, polygons: &[(usize, Range<usize>)], materials: &mut Materials) -> (Vec<i32>, Vec<usize>) {
-        let (mut slots, mut list) = (Vec::with_capacity(polygons.len()), Vec::new());
-        if polygons.iter().all(|(polygon, _)| self.materials[*polygon].is_none()) {
-            return (slots, list);
-        }
-        let mut known: HashMap<usize, i32> = HashMap::new();
-        for (polygon, _) in polygons {
-            let material = self.materials[*polygon].unwrap_or_else(|| materials.none());
-            let slot = *known.entry(material).or_insert_with(|| {
-                list.push(material);
-                list.len() as i32 - 1
-            });
-            slots.push(slot);
-        }
-        (slots, list)
-    }
-}
-
-/// The material of every triangle.
-fn of_triangles(render: &RenderMesh, materials: &mut Materials) -> Vec<Option<usize>> {
-    let mut parts: Vec<_> = render.parts.iter().collect();
-    parts.sort_by_key(|part| part.start);
-    let mut made = vec![None; render.triangles.len()];
-    let mut at = 0;
-    for part in parts {
-        let (start, end) = (part.start as usize, part.start as usize + part.count as usize);
-        if end > at {
-            made[start.max(at)..end].fill(materials.of(part));
-            at = end;
-        }
-    }
-    made
-}
-
-/// Each number as its place among those that occur, and these ascending.
-fn numbered(drawn: &[u32]) -> (Vec<i32>, Vec<u32>) {
-    let mut used = drawn.to_vec();
-    used.sort_unstable();
-    used.dedup();
-    let place = |at: &u32| used.partition_point(|own| own < at) as i32;
-    (drawn.iter().map(place).collect(), used)
+    Ok((record, slots.1))
 }
 
 fn layer(kind: &'static str, number: i32, name: &str, [mapping, reference]: [&str; 2]) -> Node {
@@ -217,48 +76,4 @@ fn layer(kind: &'static str, number: i32, name: &str, [mapping, reference]: [&st
         .holding(Node::of("Name", name))
         .holding(Node::of("MappingInformationType", mapping))
         .holding(Node::of("ReferenceInformationType", reference))
-}
-
-/// Refuses a drawn mesh that names what is not there, or more than the format numbers.
-fn check(render: &RenderMesh, mesh: &Mesh) -> Result<(), WriteError> {
-    let out_of_range = |face: usize, vertex: u32, vertices: usize| {
-        WriteError::Mesh(MeshError::IndexOutOfRange { face, vertex: vertex as usize, vertices })
-    };
-    if let Some(&vertex) = render.source.iter().find(|&&v| v as usize >= mesh.positions.len()) {
-        return Err(out_of_range(0, vertex, mesh.positions.len()));
-    }
-    for (face, corners) in render.triangles.iter().enumerate() {
-        if let Some(&vertex) = corners.iter().find(|&&c| c as usize >= render.source.len()) {
-            return Err(out_of_range(face, vertex, render.source.len()));
-        }
-    }
-    let drawn = render.source.len();
-    for set in Some(&render.uvs).filter(|uvs| !uvs.is_empty()).into_iter().chain(&render.more_uvs) {
-        expect("the mesh", "texture coordinates", set.len(), drawn)?;
-    }
-    if !render.colors.is_empty() {
-        expect("the mesh", "colours of drawn vertices", render.colors.len(), drawn)?;
-    }
-    if !render.normals.is_empty() {
-        expect("the mesh", "normals", render.normals.len(), drawn)?;
-    }
-    if let Some(colors) = &mesh.colors {
-        expect("the mesh", "colours", colors.len(), mesh.positions.len())?;
-    }
-    for part in &render.parts {
-        let end = part.start as usize + part.count as usize;
-        if end > render.triangles.len() {
-            let (what, things) = (format!("part \"{}\"", part.name), "triangles");
-            return Err(WriteError::Count { what, things, found: end, expected: render.triangles.len() });
-        }
-    }
-    // Arrays of three doubles per vertex or corner, whose bytes the format counts with 32 bits.
-    let corners = mesh.polygons.as_ref().map_or(0, |polygons| polygons.indices.len()).max(3 * render.triangles.len());
-    let most = u32::MAX as usize / 32;
-    match mesh.positions.len().max(corners).max(drawn) > most {
-        true => {
-            Err(WriteError::CannotHold { format: Format::Fbx, what: format!("a mesh of more than {most} corners") })
-        }
-        false => Ok(()),
-    }
 }

@@ -5,62 +5,22 @@ mod document;
 mod euler;
 mod materials;
 mod mesh;
-mod motion;
 mod names;
 mod objects;
 mod rate;
 mod shapes;
 mod takes;
 
-pub use motion::clip_of_frames;
-pub use names::Renamed;
-
-use crate::contents::{Clip, Format, Space, UpAxis};
-use crate::gltf::expect;
-use crate::{MorphTarget, WriteError};
+use crate::WriteError;
+use crate::contents::{Format, Space, UpAxis};
+use crate::skinned_scene::motion::{Stage, TICKS, Take, ticks};
+use crate::skinned_scene::{Materials, SceneWritten, SkinnedScene, Surface};
 use bones::Bones;
+use dermis_rig::Mesh;
 use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::{Influences, Mesh, Skeleton, WorldPose};
 use document::{FILE_ID, Node, Properties, Raw, TIME, Version, version_of};
-use materials::Materials;
-use mesh::Surface;
-use motion::{Stage, TICKS, ticks};
 use objects::{Id, Objects};
 use std::io::Write;
-
-/// What goes into a file. Right-handed, Y up, metres, as everywhere.
-#[derive(Clone, Copy, Default)]
-pub struct FbxScene<'a> {
-    /// Name of the scene, and of a mesh without a name of its own.
-    pub name: &'a str,
-    /// The rest mesh; each of its [objects](dermis_rig::MeshObject) is a mesh of the file. Drawn through [`Mesh::render`] if it has one.
-    pub mesh: Option<&'a Mesh>,
-    /// The skeleton at rest.
-    pub skeleton: Option<&'a Skeleton>,
-    /// The pose that the file shows without a take: the bind pose without one, and where nodes cannot hold it.
-    pub default_pose: Option<&'a WorldPose>,
-    /// Skinning weights of the mesh: any number per vertex, each row sums to one.
-    pub weights: Option<&'a Influences>,
-    /// Morph targets of the mesh, applied before skinning.
-    pub morphs: &'a [MorphTarget],
-    /// Weights of the morph targets where no take says otherwise; zero if there are none.
-    pub morph_weights: &'a [f64],
-    /// Animations.
-    pub clips: &'a [&'a Clip],
-    /// Frames per second, which programs show time in; without one, a rate at which the clips have their keys.
-    pub frames_per_second: Option<f64>,
-}
-
-/// What became of a scene in the file.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct FbxWritten {
-    /// Names that the file has in another form.
-    pub renamed: Vec<Renamed>,
-    /// What the scene holds and the file does not: a count and what it is.
-    pub left_out: Vec<String>,
-    /// Of every clip: its name in the file, its keys, and how far the skin is off between them at most, in metres, jumps apart.
-    pub takes: Vec<(String, usize, f64)>,
-}
 
 /// The space that programs expect of an FBX file: centimetres, Y up.
 pub fn common_space() -> Space {
@@ -84,23 +44,18 @@ pub fn common_space() -> Space {
 ///
 /// # Errors
 /// [`WriteError`], naming what disagrees.
-pub fn write(scene: &FbxScene<'_>, space: &Space, out: &mut dyn Write) -> Result<FbxWritten, WriteError> {
+pub fn write(scene: &SkinnedScene<'_>, space: &Space, out: &mut dyn Write) -> Result<SceneWritten, WriteError> {
     if (scene.mesh.is_none() && scene.skeleton.is_none()) || !space.is_usable() {
         return Err(WriteError::Nothing { format: Format::Fbx, needs: "a mesh or a skeleton, and a unit" });
     }
-    let mut done = FbxWritten::default();
+    let mut done = SceneWritten::default();
     let from_ours = space.to_ours().inverse();
     let turn = Space { metres_per_unit: 1.0, ..space.clone() }.to_ours().matrix3.transpose();
-    let percents = scene.percents()?;
-    let rest_weights = scene.rest_weights();
-    let (turned, given) = ((turn, space.metres_per_unit), (scene.morphs, rest_weights));
-    let stated = scene.frames_per_second.filter(|rate| rate.is_finite() && *rate > 0.0);
-    let rate = stated.unwrap_or_else(|| rate::of(scene.clips));
-    let mut stage = Stage::new((scene.mesh, scene.weights), scene.skeleton, scene.default_pose, given, turned, rate)?;
-    for clip in scene.clips {
-        stage.look_at(clip)?;
-    }
-    let takes = scene.clips.iter().map(|clip| stage.take(clip)).collect::<Result<Vec<_>, _>>()?;
+    let rate = scene.rate();
+    let stage = scene.stage(turn, space.metres_per_unit)?;
+    scene.check(&from_ours)?;
+    let percents: Vec<f64> = stage.rest_weights.iter().map(|weight| 100.0 * weight).collect();
+    let takes: Vec<Take<DVec3>> = scene.clips.iter().map(|clip| stage.take(clip)).collect::<Result<_, _>>()?;
 
     let mut objects = Objects::default();
     let names = Names::new(scene, &stage, &mut done.renamed);
@@ -112,9 +67,6 @@ pub fn write(scene: &FbxScene<'_>, space: &Space, out: &mut dyn Write) -> Result
     if let Some(mesh) = scene.mesh {
         let meshes = Meshes { scene, names: &names, percents: &percents, from_ours: &from_ours, bones: &bones };
         channels = meshes.write(mesh, &mut objects, &mut done)?;
-    } else if !scene.morphs.is_empty() || scene.weights.is_some() {
-        let (what, things) = ("the scene".into(), "meshes for morph targets or weights");
-        return Err(WriteError::Count { what, things, found: 0, expected: 1 });
     }
     let given: Vec<(&'static str, &str)> = scene.clips.iter().map(|clip| (names::CLIP, clip.name.as_str())).collect();
     let clip_names = names::unique(&given, &mut done.renamed);
@@ -133,43 +85,6 @@ pub fn write(scene: &FbxScene<'_>, space: &Space, out: &mut dyn Write) -> Result
     Ok(done)
 }
 
-impl FbxScene<'_> {
-    /// Why a clip cannot be written with this scene, for its poses' sake: a bone without size above others, or numbers that are none.
-    pub fn refusal(&self, clip: &Clip) -> Option<WriteError> {
-        let turn = (dermis_rig::glam::DMat3::IDENTITY, 1.0);
-        let stage = Stage::new((None, None), self.skeleton, self.default_pose, (&[], self.rest_weights()), turn, 30.0);
-        stage.and_then(|mut stage| stage.look_at(clip)).err()
-    }
-
-    fn rest_weights(&self) -> Vec<f64> {
-        if self.morph_weights.is_empty() { vec![0.0; self.morphs.len()] } else { self.morph_weights.to_vec() }
-    }
-
-    /// Percentages of the morph targets without a take.
-    fn percents(&self) -> Result<Vec<f64>, WriteError> {
-        let weights = self.rest_weights();
-        expect("the scene", "weights of morph targets", weights.len(), self.morphs.len())?;
-        match weights.iter().position(|w| !w.is_finite()) {
-            Some(at) => Err(WriteError::NotFinite { what: format!("the weight of morph target {at}") }),
-            None => Ok(weights.iter().map(|weight| 100.0 * weight).collect()),
-        }
-    }
-
-    /// Name and visibility of every object.
-    fn objects(&self) -> Vec<(&str, bool)> {
-        match self.mesh {
-            None => Vec::new(),
-            Some(mesh) if mesh.objects.is_empty() => vec![(self.name, true)],
-            Some(mesh) => {
-                let name = |object: &'_ dermis_rig::MeshObject| object.name.is_empty();
-                (mesh.objects.iter())
-                    .map(|object| (if name(object) { self.name } else { object.name.as_str() }, object.visible))
-                    .collect()
-            }
-        }
-    }
-}
-
 /// Names as the file has them.
 struct Names {
     bones: Vec<String>,
@@ -180,14 +95,14 @@ struct Names {
 }
 
 impl Names {
-    fn new(scene: &FbxScene<'_>, stage: &Stage<'_>, renamed: &mut Vec<Renamed>) -> Self {
+    fn new(scene: &SkinnedScene<'_>, stage: &Stage<'_>, renamed: &mut Vec<crate::skinned_scene::Renamed>) -> Self {
         let bones: Vec<&str> = scene.skeleton.iter().flat_map(|s| s.names().iter().map(String::as_str)).collect();
         let shown = scene.objects();
         let stretched = bones.iter().zip(&stage.shears).filter(|(_, shears)| **shears);
         let more: Vec<String> =
             ["Skeleton".to_owned()].into_iter().chain(stretched.map(|(name, _)| format!("{name}_stretch"))).collect();
         let given: Vec<(&'static str, &str)> = (bones.iter().map(|name| ("bone", *name)))
-            .chain(shown.iter().map(|(name, _)| ("object", *name)))
+            .chain(shown.iter().map(|(name, _, _)| ("object", *name)))
             .chain(more.iter().map(|name| ("node", name.as_str())))
             .collect();
         let mut names = names::unique(&given, renamed);
@@ -202,7 +117,7 @@ impl Names {
 
 /// What the meshes of a file are written from.
 struct Meshes<'a> {
-    scene: &'a FbxScene<'a>,
+    scene: &'a SkinnedScene<'a>,
     names: &'a Names,
     percents: &'a [f64],
     from_ours: &'a DAffine3,
@@ -211,36 +126,28 @@ struct Meshes<'a> {
 
 impl Meshes<'_> {
     /// Writes them with skins, shapes and materials. Result: number and channel of every shape of every object.
-    fn write(&self, mesh: &Mesh, objects: &mut Objects, done: &mut FbxWritten) -> Result<Vec<(usize, Id)>, WriteError> {
+    fn write(
+        &self,
+        mesh: &Mesh,
+        objects: &mut Objects,
+        done: &mut SceneWritten,
+    ) -> Result<Vec<(usize, Id)>, WriteError> {
         let Self { scene, names, percents, from_ours, bones } = *self;
-        for morph in scene.morphs {
-            let what = format!("the morph target \"{}\"", morph.name);
-            expect(&what, "vertices", morph.deltas.len(), mesh.positions.len())?;
-            if morph.deltas.iter().any(|delta| !from_ours.transform_vector3(*delta).is_finite()) {
-                return Err(WriteError::NotFinite { what });
-            }
-        }
         let skin = scene.weights.zip(scene.skeleton);
-        if let Some((weights, skeleton)) = skin {
-            bones::check_weights(weights, skeleton, mesh)?;
-        }
-        let mut materials = Materials::new(mesh.render.as_ref().and_then(|render| render.appearance.as_deref()))?;
-        let surface = Surface::new(mesh, &mut materials)?;
+        let look = mesh.render.as_ref().and_then(|render| render.appearance.as_deref());
+        let mut materials = Materials::new(look, Format::Fbx)?;
+        let surface = Surface::new(mesh, &mut materials, Format::Fbx)?;
         if surface.split {
             done.left_out.push("polygons: what is drawn does not follow them, and is written as triangles".into());
         }
-        let ranges: Vec<_> = match mesh.objects.is_empty() {
-            true => std::iter::once(0..mesh.positions.len()).collect(),
-            false => mesh.object_ranges().map(|(_, range)| range).collect(),
-        };
         let (mut channels, mut models, mut slots) = (Vec::new(), Vec::new(), Vec::new());
-        for (number, range) in ranges.iter().enumerate() {
-            let (name, visible) = (names.objects[number].as_str(), scene.objects()[number].1);
+        for (number, (_, visible, range)) in scene.objects().into_iter().enumerate() {
+            let name = names.objects[number].as_str();
             let (model, record) = objects.make("Model", name, "Model", "Mesh");
             objects.add(bones::model(record, None, visible));
             objects.connect(model, Id::SCENE);
             let (geometry, record) = objects.make("Geometry", name, "Geometry", "Mesh");
-            let (record, own) = surface.geometry(record, (number, range.clone()), from_ours, &mut materials)?;
+            let (record, own) = mesh::geometry(&surface, record, (number, range.clone()), from_ours, &mut materials)?;
             objects.add(record);
             objects.connect(geometry, model);
             if let Some((weights, _)) = skin {
@@ -272,7 +179,7 @@ impl Meshes<'_> {
         if skin.is_some() {
             bones.write_pose(&models, scene.name, objects);
         }
-        let made = materials.write(objects, &mut done.renamed, &mut done.left_out)?;
+        let made = materials.write_phong(objects, &mut done.renamed, &mut done.left_out)?;
         for (model, own) in models.iter().zip(slots) {
             own.iter().for_each(|&material| objects.connect(made[material], *model));
         }
@@ -309,7 +216,7 @@ fn extension(version: Version) -> Node {
 }
 
 /// The records between it and the objects.
-fn header(scene: &FbxScene<'_>, space: &Space, rate: f64, first: Option<&String>) -> Vec<Node> {
+fn header(scene: &SkinnedScene<'_>, space: &Space, rate: f64, first: Option<&String>) -> Vec<Node> {
     // Axes by number: x is to the right; up, and what points to the viewer.
     let (up, front, sign) = match space.up {
         UpAxis::Y => (1, 2, 1),

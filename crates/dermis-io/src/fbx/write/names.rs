@@ -1,18 +1,7 @@
 //! Names that every program takes as they are.
 
-use dermis_rig::make_unique;
-use std::collections::HashMap;
-
-/// A name that the file has in another form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Renamed {
-    /// "bone", "object", "shape", "material" or "clip".
-    pub kind: &'static str,
-    /// As the scene has it.
-    pub from: String,
-    /// As the file has it.
-    pub to: String,
-}
+use crate::skinned_scene::Renamed;
+use crate::skinned_scene::names::unique_as;
 
 /// The kind whose names programs do not take for those of variables.
 pub(super) const CLIP: &str = "clip";
@@ -41,27 +30,11 @@ fn plain(name: &str, instead: &str) -> String {
     if made.is_empty() { instead.into() } else { made }
 }
 
-/// Names of several kinds of things that share one list, each as programs take it, and once; those before others keep theirs.
+/// Names of several kinds of things that share one list, each as programs take it, and once.
 ///
 /// - `given`: kind and name of each
 pub(super) fn unique(given: &[(&'static str, &str)], renamed: &mut Vec<Renamed>) -> Vec<String> {
-    let mut names: Vec<String> =
-        given.iter().map(|(kind, name)| if *kind == CLIP { free(name) } else { plain(name, kind) }).collect();
-    // One that is plain by itself goes before those that become it.
-    let mut order: Vec<usize> = (0..given.len()).collect();
-    let mut first: HashMap<&'static str, usize> = HashMap::new();
-    for (kind, _) in given {
-        let next = first.len();
-        first.entry(kind).or_insert(next);
-    }
-    order.sort_by_key(|&at| (first[given[at].0], given[at].1 != names[at]));
-    let mut sorted: Vec<String> = order.iter().map(|&at| std::mem::take(&mut names[at])).collect();
-    make_unique(&mut sorted, "_");
-    order.iter().zip(sorted).for_each(|(&at, name)| names[at] = name);
-    for ((kind, from), to) in given.iter().zip(&names).filter(|((_, from), to)| from != to) {
-        renamed.push(Renamed { kind, from: (*from).into(), to: to.clone() });
-    }
-    names
+    unique_as(given, |kind, name| if kind == CLIP { free(name) } else { plain(name, kind) }, renamed)
 }
 
 /// The name of a set of texture coordinates.

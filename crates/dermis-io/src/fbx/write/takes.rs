@@ -2,9 +2,9 @@
 
 use super::bones::Bones;
 use super::document::{Node, Properties};
-use super::motion::{Key, Place, Take, ticks};
 use super::objects::{Id, Objects};
 use crate::contents::Clip;
+use crate::skinned_scene::motion::{Key, Place, Take, ticks};
 use dermis_rig::glam::DVec3;
 
 /// A key joins the next by a straight line, and has the tangents that programs make for it.
@@ -22,7 +22,7 @@ const SAME: f64 = 3e-7;
 /// - `percents`: of the shapes without a clip
 pub(super) fn write(
     (clip, name): (&Clip, &str),
-    take: &Take,
+    take: &Take<DVec3>,
     bones: &Bones,
     (channels, percents): (&[(usize, Id)], &[f64]),
     objects: &mut Objects,
@@ -40,7 +40,9 @@ pub(super) fn write(
     objects.connect(layer, stack);
     let times: Vec<i64> = take.keys.iter().map(|key| ticks(clip.start + key.time)).collect();
     let mut curves = Curves { layer, times: &times, may_rest: true, objects };
-    let vector = |at: usize, of: fn(&Place) -> DVec3| move |key: &Key| key.bones.get(at).map(of).unwrap_or_default();
+    let vector = |at: usize, of: fn(&Place<DVec3>) -> DVec3| {
+        move |key: &Key<DVec3>| key.bones.get(at).map(of).unwrap_or_default()
+    };
     for (at, rest) in bones.places.iter().enumerate() {
         let node = bones.nodes[at];
         // Programs differ in where a bone stands that a take does not key: as it does without a take, or as it was bound.
@@ -55,7 +57,7 @@ pub(super) fn write(
     }
     curves.may_rest = true;
     for &(shape, channel) in channels {
-        let values: Vec<f64> = take.keys.iter().map(|key| key.percents[shape]).collect();
+        let values: Vec<f64> = take.keys.iter().map(|key| 100.0 * key.weights[shape]).collect();
         curves.shape(channel, percents[shape], &values);
     }
     Node::of("Take", name)
@@ -75,7 +77,7 @@ struct Curves<'a> {
 
 impl Curves<'_> {
     /// The curves of a place, if it leaves its rest.
-    fn vector(&mut self, of: (Id, &str, &str), rest: DVec3, keys: &[Key], value: impl Fn(&Key) -> DVec3) {
+    fn vector(&mut self, of: (Id, &str, &str), rest: DVec3, keys: &[Key<DVec3>], value: impl Fn(&Key<DVec3>) -> DVec3) {
         let (node, name, property) = of;
         let values: Vec<DVec3> = keys.iter().map(value).collect();
         let size = values.iter().fold(rest.abs(), |most, v| most.max(v.abs())).max_element();

@@ -108,7 +108,7 @@ struct Material {
 /// A picture, as a line names it.
 struct Picture {
     file: String,
-    wrap: u32,
+    wrap: u64,
     /// Whether it is moved, scaled or changed in value.
     changes: bool,
     /// How strong bumps are.
@@ -202,7 +202,7 @@ struct Files<'a> {
     /// Number of each file's image; `None` for one that is none.
     known: HashMap<String, Option<usize>>,
     /// Number of the texture that repeats or clamps an image.
-    textures: HashMap<(usize, u32), usize>,
+    textures: HashMap<(usize, u64), usize>,
     made: Description,
 }
 

@@ -1,12 +1,13 @@
 //! Writing the library of a mesh.
 
-use crate::appearance::{CLAMP, Description, image_names};
+use crate::Format;
+use crate::appearance::{CLAMP, MIRROR};
 use crate::drawn_corners::drawn_as_split;
-use crate::flaws::Flaws;
+use crate::skinned_scene::names::unique_as;
+use crate::skinned_scene::{Materials, Numbers, Texture, image_ending};
 use dermis_rig::mesh::RenderPart;
-use dermis_rig::{Image, Mesh, make_unique};
+use dermis_rig::{Image, Mesh};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// A library of materials (.mtl) and the pictures beside it.
@@ -18,7 +19,7 @@ pub struct Library<'a> {
     pub materials: usize,
     /// Name and content of every picture that it names.
     pub images: Vec<(String, &'a Image)>,
-    /// What the materials say and the library does not: a count and what it is.
+    /// What the appearance says and the library does not: a count and what it is.
     pub left_out: Vec<String>,
 }
 
@@ -29,34 +30,46 @@ pub struct Library<'a> {
 pub fn library<'a>(mesh: &'a Mesh, stem: &str) -> Option<Library<'a>> {
     let appearance = mesh.render.as_ref()?.appearance.as_deref()?;
     drawn_as_split(mesh)?;
-    let look = Description::of(appearance, &mut Flaws::default()).ok().filter(|look| !look.materials.is_empty())?;
-    let files = image_names(&look, &appearance.images).into_iter().map(|name| format!("{stem}_{name}")).collect();
-    let mut writer = Writer { look: &look, files, used: vec![false; appearance.images.len()], lost: BTreeMap::new() };
+    let mut materials = Materials::new(Some(appearance), Format::Obj).ok().filter(|all| !all.list.is_empty())?;
+    let names = names(&materials);
+    let mut pictures = Pictures { files: files(&materials, stem), used: vec![false; appearance.images.len()] };
+    let list = std::mem::take(&mut materials.list);
     let mut text = String::new();
-    for (material, name) in look.materials.iter().zip(names(&look)) {
-        writer.material(material, &name, &mut text);
+    for (material, name) in list.iter().zip(&names) {
+        write_material(material, name, (&mut materials, &mut pictures), &mut text);
     }
-    let used = writer.files.into_iter().zip(&appearance.images).zip(writer.used);
+    let used = pictures.files.into_iter().zip(&appearance.images).zip(pictures.used);
     let images = used.filter(|(_, used)| *used).map(|(named, _)| named).collect();
-    let left_out = writer.lost.iter().map(|(what, count)| format!("{count} {what}")).collect();
-    Some(Library { text, materials: look.materials.len(), images, left_out })
+    Some(Library { text, materials: list.len(), images, left_out: materials.lost() })
 }
 
-/// Names of the materials of a description, each once and in one line.
-fn names(look: &Description) -> Vec<String> {
-    let mut names: Vec<String> = (look.materials.iter())
-        .map(|material| in_one_line(material["name"].as_str().unwrap_or_default()))
-        .map(|name| if name.is_empty() { "material".into() } else { name })
-        .collect();
-    make_unique(&mut names, "_");
-    names
+/// Names of materials, each once and in one line.
+fn names(materials: &Materials<'_>) -> Vec<String> {
+    let given: Vec<(&'static str, &str)> =
+        materials.list.iter().map(|material| ("material", material["name"].as_str().unwrap_or_default())).collect();
+    let plain = |kind: &str, name: &str| match in_one_line(name) {
+        empty if empty.is_empty() => kind.to_owned(),
+        name => name,
+    };
+    unique_as(&given, plain, &mut Vec::new())
+}
+
+/// The name of every picture's file.
+fn files(materials: &Materials<'_>, stem: &str) -> Vec<String> {
+    let given: Vec<(&'static str, &str)> =
+        (0..materials.images.len()).map(|at| ("texture", materials.image_name(at))).collect();
+    let plain = |kind: &str, name: &str| match name {
+        "" => kind.to_owned(),
+        name => name.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect(),
+    };
+    let names = unique_as(&given, plain, &mut Vec::new());
+    names.iter().zip(materials.images).map(|(name, image)| format!("{stem}_{name}.{}", image_ending(image))).collect()
 }
 
 /// Names of the materials of a mesh, by their number; none without materials.
 pub(in crate::obj) fn names_of(mesh: &Mesh) -> Vec<String> {
     let appearance = mesh.render.as_ref().and_then(|render| render.appearance.as_deref());
-    let look = appearance.and_then(|appearance| Description::of(appearance, &mut Flaws::default()).ok());
-    look.map_or_else(Vec::new, |look| names(&look))
+    Materials::new(appearance, Format::Obj).map_or_else(|_| Vec::new(), |materials| names(&materials))
 }
 
 /// The name of a part's material among `names`; none for a part without one.
@@ -75,75 +88,69 @@ pub(in crate::obj) fn in_one_line(name: &str) -> String {
     name
 }
 
-struct Writer<'a> {
-    look: &'a Description,
+struct Pictures {
     /// Name of every image's file.
     files: Vec<String>,
     /// Whether a material shows it.
     used: Vec<bool>,
-    lost: BTreeMap<&'static str, usize>,
 }
 
-impl Writer<'_> {
-    fn material(&mut self, material: &Value, name: &str, text: &mut String) {
-        let surface = &material["pbrMetallicRoughness"];
-        let number = |value: &Value, default: f64| value.as_f64().unwrap_or(default).clamp(0.0, 1.0);
-        let color = |value: &Value, default: f64| -> [f64; 3] { std::array::from_fn(|at| number(&value[at], default)) };
-        let tint = color(&surface["baseColorFactor"], 1.0);
-        let glow = color(&material["emissiveFactor"], 0.0);
-        let is_clear = material["alphaMode"] == "BLEND" || material["alphaMode"] == "MASK";
-        let opacity = if is_clear { number(&surface["baseColorFactor"][3], 1.0) } else { 1.0 };
-        let (metallic, roughness) = (number(&surface["metallicFactor"], 1.0), number(&surface["roughnessFactor"], 1.0));
-        let base = self.picture(&surface["baseColorTexture"]);
-        let emission = self.picture(&material["emissiveTexture"]);
-        let bump = self.picture(&material["normalTexture"]);
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "newmtl {name}");
-        let _ = writeln!(text, "Kd {} {} {}", tint[0], tint[1], tint[2]);
-        let _ = writeln!(text, "Ke {} {} {}", glow[0], glow[1], glow[2]);
-        let _ = writeln!(text, "Ns {}", 1000.0 * (1.0 - roughness).powi(2));
-        let _ = writeln!(text, "Pr {roughness}\nPm {metallic}\nd {opacity}\nillum 2");
-        if let Some(base) = &base {
-            let _ = writeln!(text, "map_Kd {base}");
-            if is_clear {
-                let _ = writeln!(text, "map_d {base}");
-            }
+fn write_material(
+    material: &Value,
+    name: &str,
+    (materials, pictures): (&mut Materials<'_>, &mut Pictures),
+    text: &mut String,
+) {
+    let surface = &material["pbrMetallicRoughness"];
+    let Numbers { base: [r, g, b, opacity], glow, strength, metallic, roughness } = Numbers::of(material);
+    let glow = glow.map(|x| x * strength);
+    let mut picture = |reference: &Value| picture(reference, materials, pictures);
+    let base = picture(&surface["baseColorTexture"]);
+    let emission = picture(&material["emissiveTexture"]);
+    let bump = picture(&material["normalTexture"]);
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "newmtl {name}\nKd {r} {g} {b}\nKe {} {} {}", glow[0], glow[1], glow[2]);
+    let _ = writeln!(text, "Ns {}\nPr {roughness}\nPm {metallic}", 1000.0 * (1.0 - roughness).powi(2));
+    let _ = writeln!(text, "d {opacity}\nillum 2");
+    if let Some(base) = &base {
+        let _ = writeln!(text, "map_Kd {base}");
+        if matches!(material["alphaMode"].as_str(), Some("BLEND" | "MASK")) {
+            let _ = writeln!(text, "map_d {base}");
         }
-        if let Some(emission) = &emission {
-            let _ = writeln!(text, "map_Ke {emission}");
-        }
-        if let Some(bump) = &bump {
-            let scale = material["normalTexture"]["scale"].as_f64().filter(|x| x.is_finite()).unwrap_or(1.0);
-            // Some programs know the one word, some the other.
-            let _ = writeln!(text, "norm -bm {scale} {bump}\nmap_Bump -bm {scale} {bump}");
-        }
-        text.push('\n');
-        for (is_lost, what) in [
-            (base.is_some() && tint != [1.0; 3], "colours that tint a texture"),
-            (emission.is_some() && glow != [1.0; 3], "colours that tint a texture"),
-            (surface["metallicRoughnessTexture"].is_object(), "textures of metalness and roughness"),
-            (material["occlusionTexture"].is_object(), "textures of occlusion"),
-            (material["alphaMode"] == "MASK", "thresholds of opacity"),
-            (material["doubleSided"] == true, "marks of materials as double-sided"),
-        ] {
-            *self.lost.entry(what).or_default() += usize::from(is_lost);
-        }
-        let extensions = material["extensions"].as_object().map_or(0, |own| own.len());
-        *self.lost.entry("extensions of materials").or_default() += extensions;
-        self.lost.retain(|_, count| *count > 0);
     }
+    if let Some(emission) = &emission {
+        let _ = writeln!(text, "map_Ke {emission}");
+    }
+    if let Some(bump) = &bump {
+        let scale = material["normalTexture"]["scale"].as_f64().filter(|x| x.is_finite()).unwrap_or(1.0);
+        // Some programs know the one word, some the other.
+        let _ = writeln!(text, "norm -bm {scale} {bump}\nmap_Bump -bm {scale} {bump}");
+    }
+    text.push('\n');
+    for (is_lost, what) in [
+        (base.is_some() && [r, g, b] != [1.0; 3], "colours that tint a texture"),
+        (emission.is_some() && glow != [1.0; 3], "colours that tint a texture"),
+        (surface["metallicRoughnessTexture"].is_object(), "textures of metalness and roughness"),
+        (material["occlusionTexture"].is_object(), "textures of occlusion"),
+        (material["alphaMode"] == "MASK", "thresholds of opacity"),
+        (material["doubleSided"] == true, "marks of materials as double-sided"),
+    ] {
+        if is_lost {
+            materials.lose(what);
+        }
+    }
+    materials.lose_extensions(material);
+}
 
-    /// The options and the file of the picture that a reference of a material shows; `None` if it shows none.
-    fn picture(&mut self, reference: &Value) -> Option<String> {
-        let (image, sampler) = self.look.shown(reference, self.files.len())?;
-        if reference["extensions"]["KHR_texture_transform"].is_object() {
-            *self.lost.entry("moves of textures").or_default() += 1;
-        }
-        if reference["texCoord"].as_u64().is_some_and(|set| set > 0) {
-            *self.lost.entry("textures by further texture coordinates").or_default() += 1;
-        }
-        self.used[image] = true;
-        let clamps = sampler["wrapS"] == CLAMP && sampler["wrapT"] == CLAMP;
-        Some(format!("{}{}", if clamps { "-clamp on " } else { "" }, self.files[image]))
+/// The options and the file of the picture that a reference of a material shows; `None` if it shows none.
+fn picture(reference: &Value, materials: &mut Materials<'_>, pictures: &mut Pictures) -> Option<String> {
+    let Texture { image, set, wrap } = materials.texture(reference)?;
+    if set > 0 {
+        materials.lose("textures by further texture coordinates");
     }
+    if wrap.contains(&MIRROR) {
+        materials.lose("textures that are mirrored where they repeat");
+    }
+    pictures.used[image] = true;
+    Some(format!("{}{}", if wrap == [CLAMP; 2] { "-clamp on " } else { "" }, pictures.files[image]))
 }

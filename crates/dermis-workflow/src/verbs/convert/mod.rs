@@ -28,7 +28,7 @@ pub struct ConvertRecipe {
     /// How a GLB is compressed, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compress: Option<Compression>,
-    /// Axes and unit of an FBX file.
+    /// Axes and unit of an FBX or USD file.
     #[serde(default)]
     pub write: WriteOptions,
     /// Where it goes; the ending of the name is the format.
@@ -59,7 +59,7 @@ impl ConvertRecipe {
     /// # Errors
     /// [`Error`].
     pub fn run(&self, watch: &dyn Watch) -> Result<ConvertOutcome, Error> {
-        self.write.space(&self.out)?;
+        self.write.interchange(&self.out)?;
         let out = reserve(&self.out, self.existing, is_folder(&self.out)?)?.compressed(self.compress)?;
         keep(&self.inputs.iter().collect::<Vec<_>>(), [&out])?;
         let inputs = sources(&self.inputs);

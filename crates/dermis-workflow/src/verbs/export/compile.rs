@@ -60,7 +60,7 @@ fn steps_json(steps: &[Step]) -> Value {
     steps.iter().map(step).collect()
 }
 
-/// Compiles a model for some poses and writes it as a GLB or an FBX file whose clips play them. With a second output, the joints drive the
+/// Compiles a model for some poses and writes it as a GLB, an FBX or a USD file whose clips play them. With a second output, the joints drive the
 /// helpers, and the table that says how is written there.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! Compiling a model into driven shapes ([`dermis_compile::driven`], [`dermis_compile::pose_space`]) and writing them.
 //!
-//! The GLB of either holds what drives it, as the glTF extension `DERMIS_joint_drivers` or `DERMIS_pose_space`. An FBX file holds the
+//! The GLB of either holds what drives it, as the glTF extension `DERMIS_joint_drivers` or `DERMIS_pose_space`. An FBX or USD file holds the
 //! shapes; what drives them is the table beside it.
 
 pub use dermis_compile::driven::{Cost, DrivenReport, DriverSettings};
@@ -71,7 +71,7 @@ impl Driven<DrivenReport> {
     }
 }
 
-/// GLBs with driven shapes, or an FBX file, not yet written.
+/// GLBs with driven shapes, or an FBX or USD file, not yet written.
 #[derive(Clone, Debug)]
 pub struct DrivenGlb<Report, Table> {
     /// The bytes of a GLB for each way to write normals that was asked for.

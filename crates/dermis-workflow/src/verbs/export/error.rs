@@ -48,12 +48,12 @@ pub enum Error {
         /// The name.
         path: PathBuf,
     },
-    /// Shapes of an FBX file that nothing would drive.
-    #[error("an FBX file holds shapes, but not what drives them")]
-    FbxDrivers,
+    /// Shapes of an FBX or USD file that nothing would drive.
+    #[error("an FBX or USD file holds shapes, but not what drives them")]
+    InterchangeDrivers,
     /// Normals to leave out of shapes that hold none.
-    #[error("the shapes of an FBX file hold no normals: programs compute them")]
-    FbxNormals,
+    #[error("the shapes of an FBX or USD file hold no normals")]
+    InterchangeNormals,
 }
 
 impl Error {
@@ -82,8 +82,8 @@ impl Error {
             | Self::ViewerChannels { .. }
             | Self::ViewerTable
             | Self::ViewerFolder { .. }
-            | Self::FbxDrivers
-            | Self::FbxNormals => Phrase::text(self.to_string()),
+            | Self::InterchangeDrivers
+            | Self::InterchangeNormals => Phrase::text(self.to_string()),
         }
     }
 
@@ -108,8 +108,8 @@ impl Error {
             },
             Self::GivenDriven => "leave the drivers or `base_cache` out".into(),
             Self::Refused(_) => "or leave `kernels` out: joint coordinates fitted to its skin then drive shapes".into(),
-            Self::NoTargets | Self::FbxNormals => "leave `no_normals` out".into(),
-            Self::FbxDrivers => {
+            Self::NoTargets | Self::InterchangeNormals => "leave `no_normals` out".into(),
+            Self::InterchangeDrivers => {
                 "write the table beside it with `dermis export drivers`, or bake the shapes for a `motion`".into()
             }
             Self::NothingToBake => "add a `motion`, or leave `shapes` out".into(),

@@ -1,4 +1,4 @@
-//! A model compiled for an engine: a GLB or an FBX file whose morph targets are baked for one motion.
+//! A model compiled for an engine: a GLB, an FBX or a USD file whose morph targets are baked for one motion.
 
 pub mod compile;
 pub mod drivers;
@@ -80,7 +80,7 @@ impl Default for ExportSettings {
     }
 }
 
-/// The model as a skinned GLB or FBX file that any viewer plays: skin weights, the motion as a clip, and the correction as at most
+/// The model as a skinned GLB, FBX or USD file that any viewer plays: skin weights, the motion as a clip, and the correction as at most
 /// `shapes` morph targets with animated weights.
 ///
 /// The morph targets are the [principal shapes](dermis_compile::principal) of the correction over this motion.

@@ -1,4 +1,4 @@
-//! `export`: a model compiled for an engine, as a GLB or an FBX file and a table of drivers.
+//! `export`: a model compiled for an engine, as a GLB, an FBX or a USD file and a table of drivers.
 
 use super::error::Error as ExportError;
 use super::shape_count::{ShapeCount, driver_settings, pose_space_settings};
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::load::{PoseSet, ReadOptions, load_base_cache, load_examples, load_model, load_motion, load_pose_sets};
 use crate::output::{Kind, Output, reserve_file, reserve_file_of, reserve_folder};
 use crate::recipe::{Compression, Existing, Input, Watch, is_page, keep, reserve_page, seen, sources, step};
-use crate::skins::{WriteOptions, is_fbx, is_scene};
+use crate::skins::{Interchange, WriteOptions, is_scene};
 use crate::verbs::export::compile::{Compiled, LinearSettings, Poses, compile};
 use crate::verbs::export::drivers::{
     Driven, DrivenReport, PoseSpaceReport, Refusal, export_driven, export_pose_space, is_pose_space, refusal,
@@ -32,10 +32,10 @@ pub struct ExportRecipe {
     /// How files are read where they do not say it themselves.
     #[serde(default)]
     pub read: ReadOptions,
-    /// Axes and unit of an FBX file.
+    /// Axes and unit of an FBX or USD file.
     #[serde(default)]
     pub write: WriteOptions,
-    /// The GLB or FBX file; of a viewer the folder of the page and its GLB, or the page alone (.html).
+    /// The GLB, FBX or USD file; of a viewer the folder of the page and its GLB, or the page alone (.html).
     pub out: PathBuf,
     /// A table of how an engine computes the weights of the shapes, or the motion of the helper bones, in any pose.
     #[serde(default)]
@@ -168,11 +168,10 @@ impl ExportRecipe {
         }
         if !is_scene(&self.out) {
             let (path, what) = (self.out.clone(), "a model is exported as one of two formats");
-            return Err(FileError::Ending { path, what, endings: "name it .glb or .fbx" }.into());
+            return Err(FileError::Ending { path, what, endings: "name it .glb, .fbx, .usda or .usdz" }.into());
         }
-        self.write.space(&self.out)?;
-        if is_fbx(&self.out) {
-            self.form.must_suit_fbx(self.table.is_some())?;
+        if self.write.interchange(&self.out)?.is_some() {
+            self.form.must_suit_interchange(self.table.is_some())?;
         }
         let out = reserve_file(&self.out, self.existing)?.compressed(self.compress)?;
         let table = self.table.as_deref();
@@ -209,7 +208,7 @@ impl ExportRecipe {
         if self.table.is_some() {
             return Err(ExportError::ViewerTable.into());
         }
-        self.write.space(&self.out)?;
+        self.write.interchange(&self.out)?;
         if is_scene(&self.out) {
             return Err(ExportError::ViewerFolder { path: self.out.clone() }.into());
         }
@@ -237,11 +236,11 @@ impl ExportRecipe {
 }
 
 impl ExportForm {
-    /// Refuses what an FBX file cannot hold.
-    fn must_suit_fbx(&self, has_table: bool) -> Result<(), ExportError> {
+    /// Refuses what an FBX or USD file cannot hold.
+    fn must_suit_interchange(&self, has_table: bool) -> Result<(), ExportError> {
         match self {
-            Self::Shapes(shapes) if !shapes.normals => Err(ExportError::FbxNormals),
-            Self::Shapes(shapes) if shapes.driven && !has_table => Err(ExportError::FbxDrivers),
+            Self::Shapes(shapes) if !shapes.normals => Err(ExportError::InterchangeNormals),
+            Self::Shapes(shapes) if shapes.driven && !has_table => Err(ExportError::InterchangeDrivers),
             _ => Ok(()),
         }
     }
@@ -289,8 +288,8 @@ impl ShapesExport {
             refused = refusal(model);
             match refused {
                 None => {
-                    if is_fbx(out.path()) && table.is_none() && motion.is_none() {
-                        return Err(ExportError::FbxDrivers.into());
+                    if Interchange::of(out.path()).is_some() && table.is_none() && motion.is_none() {
+                        return Err(ExportError::InterchangeDrivers.into());
                     }
                     let settings = pose_space_settings(self.shapes, self.kernels, influences);
                     let export = |p: dermis_rig::Progress<'_>| {

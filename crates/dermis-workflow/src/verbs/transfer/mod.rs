@@ -40,7 +40,7 @@ pub struct TransferRecipe {
     /// Objects of its own mesh, by name, that are clothes over the others. They take the place of meshes.
     #[serde(default)]
     pub objects: Vec<String>,
-    /// Where the result goes: a file for one mesh (.dermis, .glb, .fbx, .npz), a folder for several.
+    /// Where the result goes: a file for one mesh (.dermis, .glb, .fbx, .usda, .usdz, .npz), a folder for several.
     pub out: PathBuf,
     /// What files in a folder end with; "dermis" for a model, "glb" for a rig by default.
     #[serde(default)]
@@ -397,7 +397,7 @@ impl TransferRecipe {
         }
         // A bundle would have the poses of one clip, as examples without a skin.
         if !from.clips.is_empty() && outputs.iter().any(|out| ending(out.path()) == "npz") {
-            left_out.push(format!("clips ({}): a GLB or an FBX file holds them", from.clips.len()));
+            left_out.push(format!("clips ({}): a GLB, an FBX or a USD file holds them", from.clips.len()));
         }
         if !any && !from.morphs.is_empty() && model {
             left_out.push(format!("{} morph targets: a GLB or a bundle holds them", from.morphs.len()));
@@ -491,9 +491,9 @@ impl TransferRecipe {
 }
 
 /// What results are.
-const FORMATS: [&str; 4] = ["dermis", "glb", "fbx", "npz"];
+const FORMATS: [&str; 6] = ["dermis", "glb", "fbx", "usda", "usdz", "npz"];
 /// What they may end with.
-const ENDINGS: &str = "use .dermis, .glb, .fbx or .npz; several meshes go into a folder";
+const ENDINGS: &str = "use .dermis, .glb, .fbx, .usda, .usdz or .npz; several meshes go into a folder";
 
 fn check_folder(path: &Path) -> Result<(), Any> {
     match ending(path).as_str() {

@@ -1,13 +1,13 @@
-//! Contents as an FBX file.
+//! Contents as a file of interchange: FBX or USD.
 
 use super::recorded::{Recorded, recorded};
-use super::{Converted, Counts, appearance, expect_character, hold_objects, leave_maps, stem};
+use super::{Converted, Counts, appearance, expect_character, hold_objects, leave_maps, stem, usd};
 use crate::error::FileError;
 use crate::load::{ReadOptions, Source, sample_times};
 use crate::output::Output;
-use crate::skins::{changes, frames_as_clip};
-use dermis_io::fbx::{FbxScene, FbxWritten, clip_of_frames};
+use crate::skins::{Interchange, changes, frames_as_clip};
 use dermis_io::gltf::GlbScene;
+use dermis_io::skinned_scene::{SceneWritten, SkinnedScene, clip_of_frames};
 use dermis_io::{Clip, ClipFrame, Contents, Space, UpAxis, WriteError};
 use dermis_rig::Skeleton;
 
@@ -16,16 +16,19 @@ pub(super) fn write(
     contents: &Contents,
     source: &Source,
     options: &ReadOptions,
-    space: &Space,
+    (format, space): (Interchange, &Space),
     output: &Output,
     done: &mut Converted,
 ) -> Result<(), FileError> {
-    done.format = "FBX";
+    done.format = format.name();
+    if let Some(container) = format.container().filter(|_| usd::moves_points(contents)) {
+        return usd::write_points(contents, container, space, output, done);
+    }
     expect_character(contents, source)?;
     let skeleton = contents.skeleton.as_ref();
     let Recorded { morphs, clip } = recorded(contents, output.path(), done)?;
     let weighed = contents.weights.is_some() && skeleton.is_some();
-    let mut scene = FbxScene {
+    let mut scene = SkinnedScene {
         name: stem(contents),
         mesh: contents.mesh.as_ref(),
         skeleton,
@@ -34,7 +37,7 @@ pub(super) fn write(
         morphs: &morphs,
         morph_weights: if contents.morphs.is_empty() { &[] } else { &contents.morph_weights },
         frames_per_second: contents.frames_per_second,
-        ..FbxScene::default()
+        ..SkinnedScene::default()
     };
     // Clips whose keys are not the file's own.
     let mut made: Vec<Option<Clip>> = Vec::new();
@@ -70,9 +73,9 @@ pub(super) fn write(
         }
     }
     scene.clips = &clips;
-    let mut wrote = FbxWritten::default();
+    let mut wrote = SceneWritten::default();
     output.write_with(|out| {
-        wrote = dermis_io::fbx::write(&scene, space, out)?;
+        wrote = format.write(&scene, space, out)?;
         Ok(())
     })?;
     done.counts = Counts {
@@ -94,8 +97,7 @@ pub(super) fn write(
         let between = if *off > 0.0 { format!(", between them at most {off:.2e} m off") } else { String::new() };
         done.holds.push(format!("clip \"{name}\" of {keys} keys{between}"));
     }
-    let up = if space.up == UpAxis::Y { "Y" } else { "Z" };
-    done.holds.push(format!("in units of {} m, {up} up", space.metres_per_unit));
+    hold_space(space, done);
     if contents.weights.is_some() && !weighed {
         done.left_out.push("skinning weights, because there is no skeleton".into());
     }
@@ -105,4 +107,10 @@ pub(super) fn write(
     done.left_out.extend(changes(&wrote));
     leave_maps(contents, done);
     Ok(())
+}
+
+/// Axes and unit of the file.
+pub(super) fn hold_space(space: &Space, done: &mut Converted) {
+    let up = if space.up == UpAxis::Y { "Y" } else { "Z" };
+    done.holds.push(format!("in units of {} m, {up} up", space.metres_per_unit));
 }

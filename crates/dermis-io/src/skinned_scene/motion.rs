@@ -1,19 +1,18 @@
-//! Clips as keys that programs join by straight lines: translation, three angles, scale.
+//! Clips as keys that programs join in the way of a format: translation and scale in straight lines, rotation as the format says.
 //!
-//! Between keys the angles of a node change in proportion to time, which is not the way that a clip turns. So the motion is looked at
-//! between every two keys, with the numbers that the file will hold, and keys are added until the skin is close to it.
+//! Between keys that is not the way that a clip moves. So the motion is looked at between every two keys, with the numbers that the file
+//! will hold, and keys are added until the skin is close to it.
 
-use super::euler::angles;
 use crate::WriteError;
 use crate::agree::corners;
 use crate::contents::{Clip, ClipFrame};
 use crate::gltf::trs::{Pair, SHEAR, Trs, locals};
 use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3};
-use dermis_rig::rotation::{from_euler_xyz, nearest_rotation, slerp};
+use dermis_rig::rotation::{nearest_rotation, slerp};
 use dermis_rig::{BoneVec, Influences, Mesh, MorphTarget, Skeleton, WorldPose};
 
 /// How far the skin may be off between keys, in parts of the mesh's diagonal: 0.2 mm on a person.
-pub(super) const BETWEEN_KEYS: f64 = 1e-4;
+pub(crate) const BETWEEN_KEYS: f64 = 1e-4;
 
 /// Where between two keys the motion is looked at.
 const LOOKED_AT: [f64; 3] = [0.25, 0.5, 0.75];
@@ -28,25 +27,25 @@ const MOST: f64 = 1e-2;
 /// A bone is at its bind pose if its matrices are this close: what floats lose.
 const AT_BIND: f64 = 1e-6;
 
-/// Ticks per second of the format's clock.
-pub(super) const TICKS: f64 = 46_186_158_000.0;
+/// Ticks per second of the clock of FBX files, by which moments closer than a tick are one.
+pub(crate) const TICKS: f64 = 46_186_158_000.0;
 
 /// What moves, and how its numbers are stored.
-pub(super) struct Stage<'a> {
-    pub(super) skeleton: Option<&'a Skeleton>,
+pub(crate) struct Stage<'a> {
+    pub(crate) skeleton: Option<&'a Skeleton>,
     /// What every bone's own frame is multiplied with, so that it is a rotation where it was bound: the same in every pose, so it moves no
     /// vertex. Bones of other sizes, or mirrored ones, are not what programs expect.
-    pub(super) sizes: Vec<DMat3>,
+    pub(crate) sizes: Vec<DMat3>,
     /// Weights of the shapes where no clip says otherwise.
-    pub(super) rest_weights: Vec<f64>,
+    pub(crate) rest_weights: Vec<f64>,
     /// From our world to the file's: its axes.
-    pub(super) turn: DMat3,
+    pub(crate) turn: DMat3,
     /// Metres per unit of the file.
-    pub(super) metres: f64,
+    pub(crate) metres: f64,
     /// Local transforms where no clip says otherwise, in metres, roots in the file's axes.
-    pub(super) rest: Vec<Trs>,
+    pub(crate) rest: Vec<Trs>,
     /// Whether each bone shears somewhere, so that it is two nodes.
-    pub(super) shears: Vec<bool>,
+    pub(crate) shears: Vec<bool>,
     /// Corners of the box of what each bone moves, at rest; of a bone that moves no skin its own place.
     reach: Vec<Vec<DVec3>>,
     /// How far each shape moves a vertex at most.
@@ -56,32 +55,50 @@ pub(super) struct Stage<'a> {
     apart: f64,
 }
 
-/// The place of a bone as its nodes have it: lengths in the file's unit, angles in degrees.
+/// A rotation as a format holds it, and with it the format's numbers.
+pub(crate) trait Turn: Copy + Default {
+    /// The numbers of a rotation, near those before.
+    fn near(rotation: DQuat, before: Self) -> Self;
+    /// What the file holds of them.
+    fn stored(self) -> Self;
+    /// Whether all are finite.
+    fn is_finite(self) -> bool;
+    /// The rotation that programs make `s` of the way between two keys.
+    fn between(a: Self, b: Self, s: f64) -> DMat3;
+    /// What the file holds of a scale.
+    fn scale(scale: DVec3) -> DVec3;
+    /// What the file holds of the weight of a shape.
+    fn weight(weight: f64) -> f64;
+}
+
+/// The place of a bone as its nodes have it: lengths in the file's unit.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub(super) translation: DVec3,
-    pub(super) rotation: DVec3,
-    pub(super) scale: DVec3,
+pub(crate) struct Place<R> {
+    pub(crate) translation: DVec3,
+    pub(crate) rotation: R,
+    pub(crate) scale: DVec3,
     /// Of the node below, which is the bone itself, if the bone is two.
-    pub(super) lower: DVec3,
+    pub(crate) lower: R,
     axes: DMat3,
 }
 
 /// A moment of a clip, with numbers as the file holds them.
 #[derive(Clone, Debug)]
-pub(super) struct Key {
+pub(crate) struct Key<R> {
     /// Seconds from the clip's beginning.
-    pub(super) time: f64,
-    pub(super) bones: Vec<Place>,
+    pub(crate) time: f64,
+    pub(crate) bones: Vec<Place<R>>,
     /// Of the shapes.
-    pub(super) percents: Vec<f64>,
+    pub(crate) weights: Vec<f64>,
+    /// How far its numbers are from the clip, metres: more keys do not mend that.
+    off: f64,
 }
 
 /// A clip as keys.
-pub(super) struct Take {
-    pub(super) keys: Vec<Key>,
+pub(crate) struct Take<R> {
+    pub(crate) keys: Vec<Key<R>>,
     /// How far the skin is off between keys at most, metres.
-    pub(super) off: f64,
+    pub(crate) off: f64,
 }
 
 /// A moment that may become a key.
@@ -96,7 +113,7 @@ struct Moment {
 impl<'a> Stage<'a> {
     /// - `rate`: frames per second
     /// - `default_pose`: what is shown without a clip; the bind pose without one, or where nodes cannot hold it
-    pub(super) fn new(
+    pub(crate) fn new(
         (mesh, weights): (Option<&Mesh>, Option<&Influences>),
         skeleton: Option<&'a Skeleton>,
         default_pose: Option<&WorldPose>,
@@ -145,7 +162,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Local transforms of a pose, roots in the file's axes.
-    pub(super) fn locals(&self, pose: &WorldPose, place: &str) -> Result<Vec<Trs>, WriteError> {
+    pub(crate) fn locals(&self, pose: &WorldPose, place: &str) -> Result<Vec<Trs>, WriteError> {
         let Some(skeleton) = self.skeleton else { return Ok(Vec::new()) };
         if pose.bones.is_empty() {
             return Ok(self.rest.clone());
@@ -160,7 +177,7 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     /// [`WriteError`] for a key that nodes cannot hold.
-    pub(super) fn look_at(&mut self, clip: &Clip) -> Result<(), WriteError> {
+    pub(crate) fn look_at(&mut self, clip: &Clip) -> Result<(), WriteError> {
         for &time in &times(clip)? {
             let moment = self.moment(clip, time)?;
             moment.bones.iter().zip(&mut self.shears).for_each(|(trs, shears)| *shears |= trs.deviation > SHEAR);
@@ -169,12 +186,12 @@ impl<'a> Stage<'a> {
     }
 
     /// Where the bones are without a clip, in double precision.
-    pub(super) fn rest_places(&self) -> Vec<Place> {
+    pub(crate) fn rest_places<R: Turn>(&self) -> Vec<Place<R>> {
         self.rest.iter().enumerate().map(|(bone, trs)| self.place(bone, trs, None)).collect()
     }
 
     /// Whether each bone stands without a clip as it was bound.
-    pub(super) fn is_at_bind(&self) -> Vec<bool> {
+    pub(crate) fn is_at_bind(&self) -> Vec<bool> {
         let Some(skeleton) = self.skeleton else { return Vec::new() };
         let bind = WorldPose::new(skeleton.bind().to_vec());
         let Ok(bound) = self.locals(&bind, "the bind pose") else { return vec![false; self.rest.len()] };
@@ -186,27 +203,21 @@ impl<'a> Stage<'a> {
         self.rest.iter().zip(&bound).map(same).collect()
     }
 
-    /// The place of a bone; its angles and axes near those before.
-    fn place(&self, bone: usize, trs: &Trs, before: Option<&Place>) -> Place {
-        let near = |of: fn(&Place) -> DVec3| before.map_or(DVec3::ZERO, |place| of(place) * 1f64.to_radians());
-        let degrees = |q: DQuat, near: DVec3| angles(&DMat3::from_quat(q), near).map(f64::to_degrees);
+    /// The place of a bone, with numbers near those before.
+    fn place<R: Turn>(&self, bone: usize, trs: &Trs, before: Option<&Place<R>>) -> Place<R> {
+        let near = |rotation: DQuat, of: fn(&Place<R>) -> R| R::near(rotation, before.map(of).unwrap_or_default());
         let axes = before.map_or(DMat3::IDENTITY, |place| place.axes);
-        let (near_upper, near_lower) = (near(|place| place.rotation), near(|place| place.lower));
+        let translation = trs.translation / self.metres;
         if !self.shears[bone] {
-            return Place {
-                translation: trs.translation / self.metres,
-                rotation: degrees(trs.rotation, near_upper),
-                scale: trs.scale,
-                lower: DVec3::ZERO,
-                axes,
-            };
+            let rotation = near(trs.rotation, |place| place.rotation);
+            return Place { translation, rotation, scale: trs.scale, lower: R::default(), axes };
         }
         let pair = Pair::new(&trs.matrix, axes);
         Place {
-            translation: trs.translation / self.metres,
-            rotation: degrees(pair.upper.rotation, near_upper),
+            translation,
+            rotation: near(pair.upper.rotation, |place| place.rotation),
             scale: pair.upper.scale,
-            lower: degrees(pair.lower, near_lower),
+            lower: near(pair.lower, |place| place.lower),
             axes: pair.axes,
         }
     }
@@ -215,7 +226,7 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     /// [`WriteError`]: times that do not ascend, poses and weights that are not finite or too few, a bone without size above others.
-    pub(super) fn take(&self, clip: &Clip) -> Result<Take, WriteError> {
+    pub(crate) fn take<R: Turn>(&self, clip: &Clip) -> Result<Take<R>, WriteError> {
         let moments: Result<Vec<Moment>, WriteError> =
             times(clip)?.into_iter().map(|time| Ok(Moment { is_given: true, ..self.moment(clip, time)? })).collect();
         let mut open = moments?;
@@ -223,33 +234,35 @@ impl<'a> Stage<'a> {
         open.reverse();
         let mut take = Take { keys: Vec::with_capacity(open.len()), off: 0.0 };
         let first = self.rest.iter().enumerate().map(|(bone, trs)| self.place(bone, trs, None)).collect();
-        let mut last = Key { time: 0.0, bones: first, percents: Vec::new() };
+        let mut last = Key { time: 0.0, bones: first, weights: Vec::new(), off: 0.0 };
         while let Some(from) = open.pop() {
             let key = self.key(&from, &last, clip)?;
             while let Some(to) = open.last() {
                 let (length, next) = (to.time - from.time, self.key(to, &key, clip)?);
                 let off = self.off(clip, &key, &next);
-                if off <= self.tolerance || room == 0 {
+                let allowed = self.tolerance + key.off.max(next.off);
+                if off <= allowed || room == 0 {
                     take.off = take.off.max(off);
                     break;
                 }
                 let apart = if from.is_given || to.is_given { self.apart } else { LEAST };
                 if length <= 2.0 * apart {
                     let just_before = self.key(&self.moment(clip, to.time - LEAST)?, &key, clip)?;
-                    let jumps = self.off(clip, &just_before, &next) > self.tolerance;
+                    let jumps = self.off(clip, &just_before, &next) > allowed;
                     take.off = if jumps { take.off } else { take.off.max(off) };
                     break;
                 }
                 room -= 1;
                 let held = self.moment(clip, to.time - apart)?;
                 let held_key = self.key(&held, &key, clip)?;
-                if self.off(clip, &key, &held_key) <= self.tolerance {
+                if self.off(clip, &key, &held_key) <= allowed {
                     open.push(held);
                     break;
                 }
                 let middle = self.moment(clip, from.time + 0.5 * length)?;
                 open.push(middle);
             }
+            take.off = take.off.max(key.off);
             last = key.clone();
             take.keys.push(key);
         }
@@ -270,43 +283,46 @@ impl<'a> Stage<'a> {
         Ok(Moment { time, is_given: false, bones: self.locals(&frame.pose, &place)?, frame })
     }
 
-    /// The numbers of a moment as 32 bits hold them.
-    fn key(&self, moment: &Moment, before: &Key, clip: &Clip) -> Result<Key, WriteError> {
-        let stored = |x: f64| f64::from(x as f32);
-        let all = |v: DVec3| v.map(stored);
-        let bones: Vec<Place> = (moment.bones.iter().enumerate())
+    /// The numbers of a moment as the file holds them.
+    fn key<R: Turn>(&self, moment: &Moment, before: &Key<R>, clip: &Clip) -> Result<Key<R>, WriteError> {
+        let stored = |v: DVec3| v.map(|x| f64::from(x as f32));
+        let bones: Vec<Place<R>> = (moment.bones.iter().enumerate())
             .map(|(bone, trs)| {
                 let place = self.place(bone, trs, before.bones.get(bone));
-                let (translation, rotation) = (all(place.translation), all(place.rotation));
-                Place { translation, rotation, scale: all(place.scale), lower: all(place.lower), axes: place.axes }
+                Place {
+                    translation: stored(place.translation),
+                    rotation: place.rotation.stored(),
+                    scale: R::scale(place.scale),
+                    lower: place.lower.stored(),
+                    axes: place.axes,
+                }
             })
             .collect();
-        let percents: Vec<f64> = moment.frame.morph_weights.iter().map(|weight| stored(100.0 * weight)).collect();
-        let is_finite = |place: &Place| {
+        let weights: Vec<f64> = moment.frame.morph_weights.iter().map(|weight| R::weight(*weight)).collect();
+        let is_finite = |place: &Place<R>| {
             let Place { translation, rotation, scale, lower, .. } = place;
-            [translation, rotation, scale, lower].into_iter().all(|v| v.is_finite())
+            translation.is_finite() && scale.is_finite() && rotation.is_finite() && lower.is_finite()
         };
-        let numbers = bones.iter().all(is_finite) && percents.iter().all(|percent| percent.is_finite());
-        match numbers {
-            true => Ok(Key { time: moment.time, bones, percents }),
-            false => Err(WriteError::NotFinite { what: format!("clip \"{}\" at {} s", clip.name, moment.time) }),
+        if !bones.iter().all(is_finite) || !weights.iter().all(|weight| weight.is_finite()) {
+            return Err(WriteError::NotFinite { what: format!("clip \"{}\" at {} s", clip.name, moment.time) });
         }
+        let key = Key { time: moment.time, bones, weights, off: 0.0 };
+        Ok(Key { off: self.off_at(&moment.frame, &key, &key, 0.0), ..key })
     }
 
     /// How far the skin is off between two keys at most, metres.
-    fn off(&self, clip: &Clip, from: &Key, to: &Key) -> f64 {
+    fn off<R: Turn>(&self, clip: &Clip, from: &Key<R>, to: &Key<R>) -> f64 {
         let off = |s: &f64| {
             let told = (clip.sample)(from.time + (to.time - from.time) * s);
             let moved = self.off_at(&told, from, to, *s);
-            let weights = from.percents.iter().zip(&to.percents).zip(&told.morph_weights).zip(&self.largest);
-            let shapes: f64 =
-                weights.map(|(((a, b), told), largest)| ((a + (b - a) * s) / 100.0 - told).abs() * largest).sum();
+            let weights = from.weights.iter().zip(&to.weights).zip(&told.morph_weights).zip(&self.largest);
+            let shapes: f64 = weights.map(|(((a, b), told), largest)| (a + (b - a) * s - told).abs() * largest).sum();
             moved + shapes
         };
         LOOKED_AT.iter().map(off).fold(0.0, |most, off| if off.is_nan() { f64::INFINITY } else { f64::max(most, off) })
     }
 
-    fn off_at(&self, told: &ClipFrame, from: &Key, to: &Key, s: f64) -> f64 {
+    fn off_at<R: Turn>(&self, told: &ClipFrame, from: &Key<R>, to: &Key<R>, s: f64) -> f64 {
         let Some(skeleton) = self.skeleton.filter(|skeleton| told.pose.bones.len() == skeleton.len()) else {
             return 0.0;
         };
@@ -328,11 +344,10 @@ impl<'a> Stage<'a> {
     }
 
     /// The local transform that a program makes between two keys, metres.
-    fn between(&self, a: &Place, b: &Place, s: f64) -> DAffine3 {
-        let rotation = |a: DVec3, b: DVec3| from_euler_xyz(a.lerp(b, s).map(f64::to_radians));
-        let upper = rotation(a.rotation, b.rotation) * DMat3::from_diagonal(a.scale.lerp(b.scale, s));
-        let lower = rotation(a.lower, b.lower);
-        DAffine3 { matrix3: upper * lower, translation: a.translation.lerp(b.translation, s) * self.metres }
+    fn between<R: Turn>(&self, a: &Place<R>, b: &Place<R>, s: f64) -> DAffine3 {
+        let upper = R::between(a.rotation, b.rotation, s) * DMat3::from_diagonal(a.scale.lerp(b.scale, s));
+        let matrix3 = upper * R::between(a.lower, b.lower, s);
+        DAffine3 { matrix3, translation: a.translation.lerp(b.translation, s) * self.metres }
     }
 }
 
@@ -359,14 +374,14 @@ fn times(clip: &Clip) -> Result<Vec<f64>, WriteError> {
     }
 }
 
-/// A time by the format's clock.
-pub(super) fn ticks(seconds: f64) -> i64 {
+/// A time by that clock.
+pub(crate) fn ticks(seconds: f64) -> i64 {
     (seconds * TICKS).round() as i64
 }
 
 /// A clip of frames, as the frames of a GLB are joined: translation and scale in straight lines, rotation along the shorter arc.
 ///
-/// - `poses`: one per time, or none where no bone moves: the frames of the clip have no pose then, which [`write()`](super::write()) takes
+/// - `poses`: one per time, or none where no bone moves: the frames of the clip have no pose then, which the writers of scenes take
 /// - `morph_weights`: one row per time, or none
 ///
 /// # Errors
