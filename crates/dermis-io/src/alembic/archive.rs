@@ -68,6 +68,8 @@ pub(super) struct Sampling {
 pub(super) mod pod {
     pub const BOOL: u8 = 0;
     pub const U8: u8 = 1;
+    pub const I8: u8 = 2;
+    pub const U32: u8 = 5;
     pub const I32: u8 = 6;
     pub const F32: u8 = 10;
     pub const F64: u8 = 11;

@@ -13,6 +13,9 @@
 mod archive;
 mod ogawa;
 mod scene;
+mod write;
+
+pub use write::{AlembicScene, write};
 
 use crate::polygons::Split;
 use crate::surface::{self, LeftOut};

@@ -22,6 +22,7 @@ mod shapes;
 mod write;
 
 pub use write::{FbxScene, FbxWritten, Renamed, clip_of_frames, common_space, write};
+pub(crate) use write::{Materials, Surface, numbered, unique, uv_set};
 
 use crate::contents::{Contents, Flaw, Format, ReadError, Resolve, Space, UpAxis};
 use crate::flaws::{Flaws, make_names_unique, make_unique};

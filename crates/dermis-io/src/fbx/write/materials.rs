@@ -17,24 +17,24 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
 /// Materials in the making.
-pub(super) struct Materials<'a> {
+pub(crate) struct Materials<'a> {
     look: Description,
     images: &'a [Image],
     /// In the words of glTF: those of the file, then those that parts make.
-    list: Vec<Value>,
+    pub(crate) list: Vec<Value>,
     lost: BTreeMap<&'static str, usize>,
 }
 
 impl<'a> Materials<'a> {
     /// # Errors
     /// [`WriteError::CannotHold`] for an appearance that is none.
-    pub(super) fn new(appearance: Option<&'a Appearance>) -> Result<Self, WriteError> {
+    pub(crate) fn new(appearance: Option<&'a Appearance>, format: Format) -> Result<Self, WriteError> {
         let look = match appearance {
             None => Description::default(),
             // What a reader let through stays; what a caller made up is left out as a reader would.
             Some(appearance) => Description::of(appearance, &mut Flaws::default()).map_err(|reason| {
                 let what = format!("an appearance whose description is none: {reason}");
-                WriteError::CannotHold { format: Format::Fbx, what }
+                WriteError::CannotHold { format, what }
             })?,
         };
         let images: &[Image] = appearance.map_or(&[], |appearance| &appearance.images);

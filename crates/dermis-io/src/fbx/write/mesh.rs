@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 /// The polygons of all objects, with the drawn vertex and the material of each.
-pub(super) struct Surface<'a> {
+pub(crate) struct Surface<'a> {
     mesh: &'a Mesh,
     render: Cow<'a, RenderMesh>,
     polygons: Cow<'a, Polygons>,
@@ -27,13 +27,13 @@ pub(super) struct Surface<'a> {
     /// The polygons of each object: the number of each, and its corners.
     by_object: Vec<Vec<(usize, Range<usize>)>>,
     /// Whether the polygons of the mesh became triangles, because what is drawn does not follow them.
-    pub(super) split: bool,
+    pub(crate) split: bool,
 }
 
 impl<'a> Surface<'a> {
     /// # Errors
     /// [`WriteError`]: what disagrees, or is not finite.
-    pub(super) fn new(mesh: &'a Mesh, materials: &mut Materials) -> Result<Self, WriteError> {
+    pub(crate) fn new(mesh: &'a Mesh, materials: &mut Materials, format: Format) -> Result<Self, WriteError> {
         mesh.check()?;
         let as_is = || RenderMesh {
             source: (0..mesh.positions.len() as u32).collect(),
@@ -41,7 +41,7 @@ impl<'a> Surface<'a> {
             ..RenderMesh::default()
         };
         let render = mesh.render.as_ref().map_or_else(|| Cow::Owned(as_is()), Cow::Borrowed);
-        check(&render, mesh)?;
+        check(&render, mesh, format)?;
         let normals = Shading::new(mesh, &render).rest().to_vec();
         let whole = mesh.polygons.as_ref().filter(|polygons| polygons.counts.iter().all(|count| *count >= 3));
         let own = whole.and_then(|polygons| match &mesh.render {
@@ -86,17 +86,13 @@ impl<'a> Surface<'a> {
         from_ours: &DAffine3,
         materials: &mut Materials,
     ) -> Result<(Node, Vec<usize>), WriteError> {
-        let polygons = &self.by_object[object];
-        let mut corners = Vec::new();
-        let mut drawn: Vec<u32> = Vec::new();
-        for (_, own) in polygons {
-            let vertices = &self.polygons.indices[own.clone()];
-            corners.extend(vertices.iter().map(|&vertex| vertex as i32 - range.start as i32));
+        let (counts, vertices, drawn) = self.polygons(object);
+        let mut corners: Vec<i32> = vertices.iter().map(|&vertex| vertex as i32 - range.start as i32).collect();
+        let mut end = 0;
+        for count in counts {
+            end += count;
             // The last corner of a polygon says so by being negative.
-            if let Some(last) = corners.last_mut() {
-                *last = !*last;
-            }
-            drawn.extend(&self.drawn[own.clone()]);
+            corners[end - 1] = !corners[end - 1];
         }
         let mut positions = Vec::with_capacity(3 * range.len());
         for vertex in range {
@@ -118,38 +114,22 @@ impl<'a> Surface<'a> {
         );
         layers[0].push(("LayerElementNormal", 0));
         let (numbers, used) = numbered(&drawn);
-        let sets = Some(&self.render.uvs).filter(|uvs| !uvs.is_empty()).into_iter().chain(&self.render.more_uvs);
-        for (set, uvs) in sets.enumerate() {
-            let uv = |at: &u32| {
-                let uv: DVec2 = uvs[*at as usize];
-                [uv.x, 1.0 - uv.y]
-            };
-            let values: Vec<f64> = used.iter().flat_map(uv).collect();
-            if values.iter().any(|x| !x.is_finite()) {
-                return Err(WriteError::NotFinite { what: "a texture coordinate".into() });
-            }
+        for (set, values) in self.uv_sets(&used)?.iter().enumerate() {
+            let values = values.as_flattened();
             let element = layer("LayerElementUV", set as i32, &uv_set(set), ["ByPolygonVertex", "IndexToDirect"]);
-            record.push(element.holding(Node::of("UV", &values[..])).holding(Node::of("UVIndex", &numbers[..])));
+            record.push(element.holding(Node::of("UV", values)).holding(Node::of("UVIndex", &numbers[..])));
             if layers.len() == set {
                 layers.push(Vec::new());
             }
             layers[set].push(("LayerElementUV", set as i32));
         }
-        if !self.render.colors.is_empty() || self.mesh.colors.is_some() {
-            let color = |at: &u32| {
-                let of_vertex = || self.mesh.colors.as_ref()?.get(self.render.source[*at as usize] as usize).copied();
-                let own = self.render.colors.get(*at as usize).copied();
-                own.or_else(of_vertex).unwrap_or(Vec4::ONE).to_array().map(f64::from)
-            };
-            let values: Vec<f64> = used.iter().flat_map(color).collect();
-            if values.iter().any(|x| !x.is_finite()) {
-                return Err(WriteError::NotFinite { what: "a colour".into() });
-            }
+        if let Some(values) = self.colors(&used)? {
+            let values = values.as_flattened();
             let element = layer("LayerElementColor", 0, "Color", ["ByPolygonVertex", "IndexToDirect"]);
-            record.push(element.holding(Node::of("Colors", &values[..])).holding(Node::of("ColorIndex", &numbers[..])));
+            record.push(element.holding(Node::of("Colors", values)).holding(Node::of("ColorIndex", &numbers[..])));
             layers[0].push(("LayerElementColor", 0));
         }
-        let slots = self.slots(polygons, materials);
+        let slots = self.slots(object, materials);
         if !slots.1.is_empty() {
             let one = slots.1.len() == 1;
             let how = if one { "AllSame" } else { "ByPolygon" };
@@ -167,15 +147,73 @@ impl<'a> Surface<'a> {
         Ok((record, slots.1))
     }
 
-    /// The slot of every polygon, and the material of every slot. Where some polygons have none, a plain one stands for it.
-    fn slots(&self, polygons: &[(usize, Range<usize>)], materials: &mut Materials) -> (Vec<i32>, Vec<usize>) {
+    /// The mesh as it is drawn: the vertices themselves, if nothing else is.
+    pub(crate) fn render(&self) -> &RenderMesh {
+        &self.render
+    }
+
+    /// Corners of every polygon of an object; after another the vertex of each corner, by its number in the mesh, and its drawn vertex.
+    pub(crate) fn polygons(&self, object: usize) -> (Vec<usize>, Vec<u32>, Vec<u32>) {
+        let (mut counts, mut vertices, mut drawn) = (Vec::new(), Vec::new(), Vec::new());
+        for (_, own) in &self.by_object[object] {
+            counts.push(own.len());
+            vertices.extend(&self.polygons.indices[own.clone()]);
+            drawn.extend(&self.drawn[own.clone()]);
+        }
+        (counts, vertices, drawn)
+    }
+
+    /// Sets of texture coordinates of drawn vertices, from the image's lower left.
+    ///
+    /// # Errors
+    /// [`WriteError::NotFinite`] in one of `drawn`.
+    pub(crate) fn uv_sets(&self, drawn: &[u32]) -> Result<Vec<Vec<[f64; 2]>>, WriteError> {
+        let sets = Some(&self.render.uvs).filter(|uvs| !uvs.is_empty()).into_iter().chain(&self.render.more_uvs);
+        let set = |uvs: &Vec<DVec2>| {
+            let values: Vec<[f64; 2]> = drawn.iter().map(|&at| uvs[at as usize]).map(|uv| [uv.x, 1.0 - uv.y]).collect();
+            match values.as_flattened().iter().all(|x| x.is_finite()) {
+                true => Ok(values),
+                false => Err(WriteError::NotFinite { what: "a texture coordinate".into() }),
+            }
+        };
+        sets.map(set).collect()
+    }
+
+    /// Colours of drawn vertices; `None` without any.
+    ///
+    /// # Errors
+    /// [`WriteError::NotFinite`] in one of `drawn`.
+    pub(crate) fn colors(&self, drawn: &[u32]) -> Result<Option<Vec<[f64; 4]>>, WriteError> {
+        if self.render.colors.is_empty() && self.mesh.colors.is_none() {
+            return Ok(None);
+        }
+        let color = |at: &u32| {
+            let of_vertex = || self.mesh.colors.as_ref()?.get(self.render.source[*at as usize] as usize).copied();
+            let own = self.render.colors.get(*at as usize).copied();
+            own.or_else(of_vertex).unwrap_or(Vec4::ONE).to_array().map(f64::from)
+        };
+        let values: Vec<[f64; 4]> = drawn.iter().map(color).collect();
+        match values.as_flattened().iter().all(|x| x.is_finite()) {
+            true => Ok(Some(values)),
+            false => Err(WriteError::NotFinite { what: "a colour".into() }),
+        }
+    }
+
+    /// The material of every polygon of an object, by its number among the materials.
+    pub(crate) fn materials_of(&self, object: usize) -> Vec<Option<usize>> {
+        self.by_object[object].iter().map(|(polygon, _)| self.materials[*polygon]).collect()
+    }
+
+    /// The slot of every polygon of an object, and the material of every slot. Where some polygons have none, a plain one stands for it.
+    pub(crate) fn slots(&self, object: usize, materials: &mut Materials) -> (Vec<i32>, Vec<usize>) {
+        let polygons = self.materials_of(object);
         let (mut slots, mut list) = (Vec::with_capacity(polygons.len()), Vec::new());
-        if polygons.iter().all(|(polygon, _)| self.materials[*polygon].is_none()) {
+        if polygons.iter().all(Option::is_none) {
             return (slots, list);
         }
         let mut known: HashMap<usize, i32> = HashMap::new();
-        for (polygon, _) in polygons {
-            let material = self.materials[*polygon].unwrap_or_else(|| materials.none());
+        for own in polygons {
+            let material = own.unwrap_or_else(|| materials.none());
             let slot = *known.entry(material).or_insert_with(|| {
                 list.push(material);
                 list.len() as i32 - 1
@@ -203,7 +241,7 @@ fn of_triangles(render: &RenderMesh, materials: &mut Materials) -> Vec<Option<us
 }
 
 /// Each number as its place among those that occur, and these ascending.
-fn numbered(drawn: &[u32]) -> (Vec<i32>, Vec<u32>) {
+pub(crate) fn numbered(drawn: &[u32]) -> (Vec<i32>, Vec<u32>) {
     let mut used = drawn.to_vec();
     used.sort_unstable();
     used.dedup();
@@ -220,7 +258,7 @@ fn layer(kind: &'static str, number: i32, name: &str, [mapping, reference]: [&st
 }
 
 /// Refuses a drawn mesh that names what is not there, or more than the format numbers.
-fn check(render: &RenderMesh, mesh: &Mesh) -> Result<(), WriteError> {
+fn check(render: &RenderMesh, mesh: &Mesh, format: Format) -> Result<(), WriteError> {
     let out_of_range = |face: usize, vertex: u32, vertices: usize| {
         WriteError::Mesh(MeshError::IndexOutOfRange { face, vertex: vertex as usize, vertices })
     };
@@ -252,13 +290,11 @@ fn check(render: &RenderMesh, mesh: &Mesh) -> Result<(), WriteError> {
             return Err(WriteError::Count { what, things, found: end, expected: render.triangles.len() });
         }
     }
-    // Arrays of three doubles per vertex or corner, whose bytes the format counts with 32 bits.
+    // Arrays of three doubles per vertex or corner, whose bytes FBX counts with 32 bits.
     let corners = mesh.polygons.as_ref().map_or(0, |polygons| polygons.indices.len()).max(3 * render.triangles.len());
     let most = u32::MAX as usize / 32;
     match mesh.positions.len().max(corners).max(drawn) > most {
-        true => {
-            Err(WriteError::CannotHold { format: Format::Fbx, what: format!("a mesh of more than {most} corners") })
-        }
+        true => Err(WriteError::CannotHold { format, what: format!("a mesh of more than {most} corners") }),
         false => Ok(()),
     }
 }

@@ -12,8 +12,11 @@ mod rate;
 mod shapes;
 mod takes;
 
+pub(crate) use materials::Materials;
+pub(crate) use mesh::{Surface, numbered};
 pub use motion::clip_of_frames;
 pub use names::Renamed;
+pub(crate) use names::{unique, uv_set};
 
 use crate::contents::{Clip, Format, Space, UpAxis};
 use crate::gltf::expect;
@@ -22,8 +25,6 @@ use bones::Bones;
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{Influences, Mesh, Skeleton, WorldPose};
 use document::{FILE_ID, Node, Properties, Raw, TIME, Version, version_of};
-use materials::Materials;
-use mesh::Surface;
 use motion::{Stage, TICKS, ticks};
 use objects::{Id, Objects};
 use std::io::Write;
@@ -224,8 +225,9 @@ impl Meshes<'_> {
         if let Some((weights, skeleton)) = skin {
             bones::check_weights(weights, skeleton, mesh)?;
         }
-        let mut materials = Materials::new(mesh.render.as_ref().and_then(|render| render.appearance.as_deref()))?;
-        let surface = Surface::new(mesh, &mut materials)?;
+        let mut materials =
+            Materials::new(mesh.render.as_ref().and_then(|render| render.appearance.as_deref()), Format::Fbx)?;
+        let surface = Surface::new(mesh, &mut materials, Format::Fbx)?;
         if surface.split {
             done.left_out.push("polygons: what is drawn does not follow them, and is written as triangles".into());
         }
