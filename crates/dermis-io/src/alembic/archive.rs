@@ -35,6 +35,8 @@ pub(super) struct Object<'a> {
 /// A property of an object.
 pub(super) struct Property<'a> {
     pub name: Cow<'a, str>,
+    /// What the format says of it: "KEY=VALUE;…".
+    pub metadata: Cow<'a, str>,
     pub value: Value<'a>,
 }
 
@@ -203,8 +205,8 @@ impl<'a> Archive<'a> {
             };
             let length = cursor.number(size)? as usize;
             let name = cursor.text(length)?;
-            self.metadata(info >> 20 & 255, &mut cursor, size)?;
-            properties.push(Property { name, value });
+            let metadata = self.metadata(info >> 20 & 255, &mut cursor, size)?;
+            properties.push(Property { name, metadata, value });
         }
         Ok(properties)
     }

@@ -1,8 +1,8 @@
 //! Materials and file textures of a scene, in the words of glTF.
 
-use super::drawn::MOST_UVS;
 use crate::appearance::{Description, MOST_BESIDE, media_type, texture_extension};
 use crate::contents::{Flaw, Resolve};
+use crate::corners::MOST_UVS;
 use crate::flaws::{Flaws, short};
 use dermis_rig::{Appearance, Image};
 use serde_json::{Map, Value, json};
