@@ -1,7 +1,6 @@
 //! What hangs on the corners of a mesh: normals, texture coordinates, colours, materials.
 
-use super::archive::{Archive, Property, Samples, Value, pod};
-use super::scene::{around, samples};
+use super::archive::{Archive, Property, Samples, Value, pod, samples};
 use crate::contents::ReadError;
 use crate::corners::MOST_UVS;
 
@@ -119,7 +118,7 @@ impl<'a> Param<'a> {
 
     /// Its values at a time; `None` if they are not as many as the mesh needs.
     pub fn at(&self, archive: &Archive<'a>, time: f64, sizes: &Sizes) -> Result<Option<Values<'a>>, ReadError> {
-        let sample = |samples: &Samples<'a>| samples.bytes(around(archive, samples, time)?.0);
+        let sample = |samples: &Samples<'a>| samples.bytes(archive.around(samples, time)?.0);
         let bytes = sample(&self.values)?;
         let indices = self.indices.as_ref().map(sample).transpose()?;
         let values = bytes.len() / (4 * self.values.extent);

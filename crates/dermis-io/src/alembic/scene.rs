@@ -1,6 +1,6 @@
 //! Polygon meshes below transforms: the schemas of an archive that are read.
 
-use super::archive::{Archive, Object, Property, Samples, Value, pod};
+use super::archive::{Archive, Object, Property, Samples, Value, pod, samples};
 use super::drawn::{Drawn, FaceSet};
 use super::ogawa::damaged;
 use crate::contents::ReadError;
@@ -146,13 +146,6 @@ fn schema(metadata: &str) -> Option<&str> {
     Some(text.rsplit_once("_v").map_or(text, |(name, _)| name))
 }
 
-pub(super) fn samples<'a>(properties: &[Property<'a>], name: &str) -> Option<Samples<'a>> {
-    properties.iter().find(|p| p.name == name).and_then(|p| match p.value {
-        Value::Samples(samples) => Some(samples),
-        Value::Compound(_) => None,
-    })
-}
-
 /// The properties below the compound property `name`.
 fn below<'a>(
     archive: &Archive<'a>,
@@ -264,7 +257,7 @@ impl<'a> PolyMesh<'a> {
         world: &DAffine3,
         out: &mut Vec<DVec3>,
     ) -> Result<(), ReadError> {
-        let (from, to, s) = around(archive, &self.positions, time)?;
+        let (from, to, s) = archive.around(&self.positions, time)?;
         let start = out.len();
         archive.charge(24 * vertices + 200)?;
         out.extend(self.points(from, vertices)?.map(|p| world.transform_point3(p)));
@@ -291,31 +284,6 @@ impl<'a> PolyMesh<'a> {
         let point =
             move |at: &[u8]| DVec3::new(number(&at[..size]), number(&at[size..2 * size]), number(&at[2 * size..]));
         Ok(bytes.chunks_exact(3 * size).map(point))
-    }
-}
-
-/// The samples before and after a time, and how far between them it lies: 0 at a sample, and beyond the ends.
-pub(super) fn around(archive: &Archive, samples: &Samples, time: f64) -> Result<(usize, usize, f64), ReadError> {
-    /// Seconds; far below any frame, far above what sums of frame lengths lose.
-    const SAME: f64 = 1e-6;
-    let last = samples.count.saturating_sub(1);
-    if last == 0 {
-        return Ok((0, 0, 0.0));
-    }
-    let (mut low, mut high) = (0, last); // times ascend
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if archive.time(samples.sampling, middle)? <= time + SAME {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    let (before, next) = (archive.time(samples.sampling, low)?, (low + 1).min(last));
-    let after = archive.time(samples.sampling, next)?;
-    match time - before > SAME && after > before {
-        true => Ok((low, next, ((time - before) / (after - before)).clamp(0.0, 1.0))),
-        false => Ok((low, low, 0.0)),
     }
 }
 
@@ -351,7 +319,7 @@ impl<'a> Xform<'a> {
     fn local(&self, archive: &Archive<'a>, time: f64) -> Result<DAffine3, ReadError> {
         archive.charge(self.operations.len() + 100)?;
         let Some(values) = &self.values else { return self.matrix(&[]) };
-        let (from, to, s) = around(archive, values, time)?;
+        let (from, to, s) = archive.around(values, time)?;
         let before = self.matrix(values.bytes(from)?)?;
         if s == 0.0 {
             return Ok(before);
