@@ -1,4 +1,4 @@
-"""Asks Blender whether a skinned GLB, FBX or USD file deforms as the positions in a bundle say.
+"""Asks Blender whether a skinned GLB, FBX or USD file, or the meshes of an Alembic file, move as the positions in a bundle say.
 
     python tools/check_blender.py CHARACTER BUNDLE.npz [--clip NAME] [--linear] [--times 0.5,1.25] [--poses 3,7]
         [--limit 1e-5]
@@ -6,7 +6,8 @@
 Imports the file with Blender's own importer, sets its first animation, or the one named, to each time, evaluates the
 mesh, and compares it with the bundle's `vertices` at the pose of the same position in the list. With --linear it compares
 with linear blend skinning by the bundle's `bind_matrices`, `pose_matrices` and `lbs_weights` instead. Times default to
-the bundle's `frame_times`, poses to all. Vertices are matched by order if the counts agree, else by position at rest.
+the bundle's `frame_times`, poses to all. Vertices are matched by order if the counts agree, else by position at rest. Meshes of an
+Alembic file are ordered by the bundle's `object_names`, as far as it has any, and their vertices must be as many as the bundle's.
 
 Morph targets are played as they are in the file; how many of them move, and the vertex where most is missing, are printed.
 
@@ -88,6 +89,34 @@ def match(rest, wanted, limit):
     return np.array([index for _, index, _ in found])
 
 
+def import_file(path, bundle):
+    """The meshes of the file, in the order of the bundle's vertices."""
+    if path.lower().endswith(".abc"):
+        bpy.ops.wm.alembic_import(filepath=path, as_background_job=False)
+        names = list(bundle["object_names"]) if "object_names" in bundle else []
+        things = [o for o in bpy.data.objects if o.type == "MESH"]
+        return sorted(things, key=lambda thing: names.index(thing.name) if thing.name in names else len(names))
+    if path.lower().endswith(".fbx"):
+        # Time zero is frame zero, as it is in a GLB.
+        bpy.ops.import_scene.fbx(filepath=path, anim_offset=0.0)
+    elif path.lower().endswith((".usda", ".usdz")):
+        bpy.ops.wm.usd_import(filepath=path)
+    else:
+        bpy.ops.import_scene.gltf(filepath=path)
+    skinned = [o for o in bpy.data.objects if o.type == "MESH" and any(m.type == "ARMATURE" for m in o.modifiers)]
+    if len(skinned) != 1:
+        refuse(f"{path}: Blender imported {len(skinned)} skinned meshes, one is needed")
+    return skinned
+
+
+def shown(thing):
+    """Positions of a mesh as the scene shows it now."""
+    evaluated = thing.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    positions = positions_of(evaluated.to_mesh(), evaluated.matrix_world)
+    evaluated.to_mesh_clear()
+    return positions
+
+
 def main():
     parser = argparse.ArgumentParser(description="Compare a character as Blender deforms it with a bundle")
     parser.add_argument("character")
@@ -116,34 +145,31 @@ def main():
     diagonal = np.linalg.norm(wanted_rest.max(axis=0) - wanted_rest.min(axis=0))
 
     bpy.ops.wm.read_factory_settings(use_empty=True)
-    if args.character.lower().endswith(".fbx"):
-        # Time zero is frame zero, as it is in a GLB.
-        bpy.ops.import_scene.fbx(filepath=args.character, anim_offset=0.0)
-    elif args.character.lower().endswith((".usda", ".usdz")):
-        bpy.ops.wm.usd_import(filepath=args.character)
-    else:
-        bpy.ops.import_scene.gltf(filepath=args.character)
-    skinned = [o for o in bpy.data.objects if o.type == "MESH" and any(m.type == "ARMATURE" for m in o.modifiers)]
-    if len(skinned) != 1:
-        refuse(f"{args.character}: Blender imported {len(skinned)} skinned meshes, one is needed")
-    thing = skinned[0]
+    things = import_file(args.character, bundle)
+    thing = things[0]
     scene = bpy.context.scene
     if args.clip is not None:
         play(thing, args.clip)
-    rest = positions_of(thing.data, thing.matrix_world)
-    order = match(rest, wanted_rest, args.limit * diagonal)
-    worst = np.linalg.norm(rest - wanted_rest[order], axis=1).max()
-    keys = thing.data.shape_keys.key_blocks[1:] if thing.data.shape_keys else []
-    print(f"rest: {len(rest)} vertices, max {worst:.3e} m, {len(keys)} morph targets")
+    if args.character.lower().endswith(".abc"):
+        # The file holds no rest shape.
+        counts = [len(thing.data.vertices) for thing in things]
+        if sum(counts) != len(wanted_rest):
+            refuse(f"the meshes have {counts} vertices, the bundle has {len(wanted_rest)}")
+        order, worst, keys = np.arange(len(wanted_rest)), 0.0, []
+        print(f"{len(things)} meshes: {', '.join(thing.name for thing in things)}")
+    else:
+        rest = positions_of(thing.data, thing.matrix_world)
+        order = match(rest, wanted_rest, args.limit * diagonal)
+        worst = np.linalg.norm(rest - wanted_rest[order], axis=1).max()
+        keys = thing.data.shape_keys.key_blocks[1:] if thing.data.shape_keys else []
+        print(f"rest: {len(rest)} vertices, max {worst:.3e} m, {len(keys)} morph targets")
     values, where = [], "at rest"
     frames_per_second = usd_rate(args.character) or scene.render.fps / scene.render.fps_base
     for time, pose in zip(times, poses):
         frame = time * frames_per_second
         whole = int(np.floor(frame + 1e-6))
         scene.frame_set(whole, subframe=max(0.0, min(frame - whole, 1.0)))
-        evaluated = thing.evaluated_get(bpy.context.evaluated_depsgraph_get())
-        error = np.linalg.norm(positions_of(evaluated.to_mesh(), evaluated.matrix_world) - wanted[pose][order], axis=1)
-        evaluated.to_mesh_clear()
+        error = np.linalg.norm(np.concatenate([shown(thing) for thing in things]) - wanted[pose][order], axis=1)
         values.append([key.value for key in keys])
         print(f"pose {pose} at {time:.4f} s: max {error.max():.3e} m, rms {np.sqrt((error**2).mean()):.3e} m")
         if error.max() > worst:

@@ -137,6 +137,24 @@ pub fn run(install_tools: bool) -> ExitCode {
             _ => Outcome::Failed,
         });
     }
+    steps.run("posed walk as Alembic in Blender", || match (bpy::python(), dermis(), dermis()) {
+        (None, ..) => Outcome::NotRun(bpy::MISSING.into()),
+        (Some(python), Some(mut bundle), Some(mut archive)) => {
+            let (skins, file) = (demo.join("walk.npz"), demo.join("walk.abc"));
+            for (pose, out) in [(&mut bundle, &skins), (&mut archive, &file)] {
+                pose.arg("pose").arg(demo.join("body.dermis")).arg("--motion").arg(demo.join("body_walk.npz"));
+                pose.args(["--force", "-o"]).arg(out);
+            }
+            match (of(&mut bundle), of(&mut archive)) {
+                (Outcome::Passed, Outcome::Passed) => {
+                    let limit = ["--limit", "1e-6"];
+                    of(Command::new(python).arg("tools/check_blender.py").arg(&file).arg(&skins).args(limit))
+                }
+                _ => Outcome::Failed,
+            }
+        }
+        _ => Outcome::Failed,
+    });
     steps.run("driven shapes in Blender", || match (bpy::python(), &program) {
         (None, _) => Outcome::NotRun(bpy::MISSING.into()),
         (Some(python), Some(program)) => driven_shapes(&python, program, &demo),

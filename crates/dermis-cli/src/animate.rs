@@ -14,7 +14,7 @@ pub struct AnimateArgs {
     /// The scene (.json); the files that it names lie relative to it
     #[arg(required_unless_present = "schema")]
     scene: Option<PathBuf>,
-    /// Where the motion goes: .glb, .npz or .bvh; or the skin over time: .pc2, .mdd, or a folder for OBJ files
+    /// Where the motion goes: .glb, .npz or .bvh; or the skin over time: .abc, .pc2, .mdd, or a folder for OBJ files
     #[arg(short, long, value_name = "MOTION", required_unless_present = "schema")]
     out: Option<PathBuf>,
     /// Print the JSON schema of scenes, for an editor that completes and checks them, and nothing else

@@ -31,7 +31,7 @@ pub struct MarkersArgs {
     /// How far a camera may see a marker from where the other cameras put it, in pixels; farther observations are left out
     #[arg(long, value_name = "PIXELS", default_value_t = MarkersRecipe::PIXELS, allow_negative_numbers = true)]
     pixels: f64,
-    /// Where the motion goes: .glb, .npz or .bvh; or the rig's own skin over time: .pc2, .mdd, or a folder for OBJ files
+    /// Where the motion goes: .glb, .npz or .bvh; or the rig's own skin over time: .abc, .pc2, .mdd, or a folder for OBJ files
     #[arg(short, long, value_name = "MOTION")]
     out: PathBuf,
     /// Print one JSON object and nothing else

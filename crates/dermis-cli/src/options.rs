@@ -38,14 +38,15 @@ pub struct SpaceArgs {
     unit: Option<f64>,
 }
 
-/// Axes and unit of an FBX or USD file that is written
+/// Axes and unit of an FBX, USD or Alembic file that is written
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Writing")]
 pub struct WriteArgs {
-    /// Axis that points up in an FBX or USD file that is written; Y by default, as Maya and Unreal expect
+    /// Axis that points up in an FBX, USD or Alembic file that is written; Y by default, as programs expect
     #[arg(long, value_enum)]
     to_up: Option<Up>,
-    /// Metres per unit of an FBX or USD file that is written; by default 0.01 for FBX, as Maya and Unreal expect, and 1 for USD
+    /// Metres per unit of an FBX, USD or Alembic file that is written; by default 0.01 for FBX, as Maya and Unreal expect, 1 for USD, the
+    /// input's for Alembic
     #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
     to_unit: Option<f64>,
 }

@@ -19,13 +19,14 @@ pub struct PoseArgs {
     /// The clip, if the file has several; FILE#CLIP does the same
     #[arg(long, value_name = "NAME")]
     clip: Option<String>,
-    /// Where the skins go: .pc2, .mdd, .npz, .obj for one frame, or a folder for OBJ files
+    /// Where the skins go: .abc, .pc2, .mdd, .npz, .obj for one frame, or a folder for OBJ files
     #[arg(short, long, value_name = "OUT")]
     out: PathBuf,
     /// Positions of the base in every frame, for a model over a given base
     #[arg(long, value_name = "FILE")]
     base_cache: Option<PathBuf>,
-    /// Write the normals of every skin to OBJ files: those of the rig's file, turned with the surface, hard edges included
+    /// Write the normals of every skin to OBJ or Alembic files: those of the rig's file, turned with the surface, hard edges included.
+    /// Alembic gets those that the rig's file has in any case
     #[arg(long)]
     normals: bool,
     /// Leave bones of the rig that the motion lacks at rest, instead of refusing it
@@ -119,6 +120,7 @@ pub fn show(recipe: &PoseRecipe, outcome: &PoseOutcome, asked: &str, ui: &Ui) ->
     let (posed, motion, unit) = (&outcome.posed, &outcome.motion, unit_of(&outcome.space));
     let (path, vertices) = (outcome.written.display(), outcome.vertices);
     ui.print(&format!("written: {path} ({} frames of {vertices} vertices)", posed.frames));
+    outcome.left_out.iter().for_each(|what| ui.print(&format!("left out: {what}")));
     if let (Some(swung), Some(swing)) = (&outcome.swung, &recipe.swing) {
         let (offset, frame) = (show_length(swung.largest.0, &unit), &motion.frames[swung.largest.1].label);
         ui.print(&format!(

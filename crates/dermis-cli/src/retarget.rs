@@ -20,7 +20,7 @@ pub struct RetargetArgs {
     /// The clip, if the source has several; SOURCE#CLIP does the same
     #[arg(long, value_name = "NAME")]
     clip: Option<String>,
-    /// Where it goes: .glb, .npz or .bvh; or the rig's own skin over time: .pc2, .mdd, or a folder for OBJ files
+    /// Where it goes: .glb, .npz or .bvh; or the rig's own skin over time: .abc, .pc2, .mdd, or a folder for OBJ files
     #[arg(short, long, value_name = "MOTION")]
     out: PathBuf,
     /// Pairs of bones by name, before all others: a JSON object from bones of the rig to bones of the source, or to null.

@@ -81,7 +81,7 @@ impl Converted {
 }
 
 const ENDINGS: &str =
-    "use .glb, .fbx, .usda, .usdz, .npz, .bvh, .pc2, .mdd, .obj, or a folder (a name without ending) for OBJ files";
+    "use .glb, .fbx, .usda, .usdz, .npz, .bvh, .abc, .pc2, .mdd, .obj, or a folder (a name without ending) for OBJ files";
 
 /// Whether `path` becomes a folder of OBJ files, by the ending of its name.
 ///
@@ -90,7 +90,7 @@ const ENDINGS: &str =
 pub fn is_folder(path: &Path) -> Result<bool, FileError> {
     match ending(path).as_str() {
         "" => Ok(true),
-        "glb" | "fbx" | "usda" | "usdz" | "npz" | "bvh" | "pc2" | "mdd" | "obj" => Ok(false),
+        "glb" | "fbx" | "usda" | "usdz" | "npz" | "bvh" | "abc" | "pc2" | "mdd" | "obj" => Ok(false),
         "usd" | "usdc" => {
             Err(FileError::lacks(path, "USD is written as text or as a package", "name it .usda or .usdz"))
         }
@@ -203,6 +203,8 @@ fn joined(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec<Fil
 /// - `.npz`: mesh, skeleton, weights, influence maps, records; else the frames of one clip, as poses, and as shapes if
 ///   morph targets take part in them.
 /// - `.bvh`: skeleton, and the poses of the records, else one clip.
+/// - `.abc`: the mesh with normals, texture coordinates and names of materials, in the shapes of the records, else in those that one clip
+///   shows, else at rest. In the input's unit, Y up ([`write_converted_in`] chooses others).
 /// - `.pc2`, `.mdd`, a folder of OBJ files: the shapes of the records, else those that one clip shows.
 /// - `.obj`: the one shape, else the mesh at rest.
 ///
@@ -218,7 +220,7 @@ pub fn write_converted(
     write_converted_in(contents, source, options, morph_normals, &WriteOptions::default(), output)
 }
 
-/// [`write_converted`] in the axes and the unit that `write` chooses for an FBX or USD file.
+/// [`write_converted`] in the axes and the unit that `write` chooses for an FBX, USD or Alembic file.
 ///
 /// # Errors
 /// As [`write_converted`], and those of [`WriteOptions::space`].
@@ -244,7 +246,7 @@ pub fn write_converted_in(
         "glb" => write_glb(contents, source, options, morph_normals, output, &mut done)?,
         "npz" => write_npz(contents, source, options, output, &mut done)?,
         "bvh" => bvh::write(contents, source, options, output, &mut done)?,
-        _ => write_sequence(contents, source, options, output, &mut done)?,
+        _ => write_sequence(contents, source, options, &write.of_frames(output.path(), &contents.space)?, output, &mut done)?,
     }
     done.left_out.extend(contents.unread.iter().map(|what| format!("{what}, which is not read")));
     Ok(done)
@@ -451,6 +453,7 @@ fn write_sequence(
     contents: &Contents,
     source: &Source,
     options: &ReadOptions,
+    space: &Space,
     output: &Output,
     done: &mut Converted,
 ) -> Result<(), FileError> {
@@ -459,6 +462,7 @@ fn write_sequence(
     (done.format, done.counts.frames) = match kind.as_str() {
         "pc2" => ("PC2", 0),
         "mdd" => ("MDD", 0),
+        "abc" => ("Alembic", 0),
         "" => ("OBJ sequence", 0),
         _ => ("OBJ", 0),
     };
@@ -473,7 +477,9 @@ fn write_sequence(
         clip_records(contents, pick_clip(contents, source)?, source, options, true)?
     };
     let mut skins: Vec<Vec<DVec3>> = records.iter().filter_map(|r| r.positions.clone()).collect();
-    if let (true, true, Some(mesh)) = (kind == "obj", skins.is_empty(), &contents.mesh) {
+    let holds_mesh = matches!(kind.as_str(), "obj" | "abc");
+    let at_rest = holds_mesh && skins.is_empty();
+    if let (true, Some(mesh)) = (at_rest, &contents.mesh) {
         skins.push(mesh.positions.clone());
     }
     if skins.is_empty() {
@@ -481,16 +487,23 @@ fn write_sequence(
         let hint = "a sequence comes from shapes, or from a clip that moves a skinned mesh";
         return Err(FileError::lacks(&source.path, "there are no shapes to write", hint));
     }
-    let times = times(&records.iter().collect::<Vec<_>>(), contents);
+    let times = times(&records.iter().filter(|r| r.positions.is_some()).collect::<Vec<_>>(), contents);
     let mut fill = |at: usize, skin: &mut Vec<DVec3>| {
         skin.clone_from(&skins[at]);
         Ok(())
     };
     let times = if times.len() == skins.len() { times } else { vec![0.0; skins.len()] };
-    done.counts.vertices =
-        write_shapes(contents.mesh.as_ref(), &contents.space, &times, &mut fill, Normals::LeftOut, output)?;
+    let (vertices, changes) = write_shapes(contents.mesh.as_ref(), space, &times, &mut fill, Normals::LeftOut, output)?;
+    done.counts.vertices = vertices;
+    done.left_out.extend(changes);
     done.counts.frames = skins.len();
     let counts = done.counts;
+    if kind == "abc" {
+        hold_objects(contents, done);
+        if contents.mesh.as_ref().and_then(|mesh| mesh.render.as_ref()).is_some_and(|render| !render.uvs.is_empty()) {
+            done.holds.push("texture coordinates".into());
+        }
+    }
     if matches!(kind.as_str(), "" | "obj") {
         hold_objects(contents, done);
         let hidden = contents.mesh.iter().filter(|mesh| mesh.has_several_objects()).flat_map(|mesh| &mesh.objects);
@@ -499,8 +512,8 @@ fn write_sequence(
     let shapes = if counts.frames == 1 { "shape" } else { "shapes" };
     done.hold(counts.frames, &format!("{shapes} of {} vertices", counts.vertices));
     // Whoever reads the file must know: it does not say so itself.
-    let up = if contents.space.up == UpAxis::Y { "Y" } else { "Z" };
-    done.holds.push(format!("in units of {} m, {up} up", contents.space.metres_per_unit));
+    let up = if space.up == UpAxis::Y { "Y" } else { "Z" };
+    done.holds.push(format!("in units of {} m, {up} up", space.metres_per_unit));
     if contents.skeleton.is_some() {
         done.left_out.push("the skeleton".into());
     }
@@ -513,21 +526,29 @@ fn write_sequence(
     done.leave(contents.morphs.len(), "morph targets, as such");
     if kind == "obj" {
         done.leave(contents.clips.len(), "clips: the mesh is written at rest (a folder holds the frames of a clip)");
+    } else if at_rest {
+        done.leave(contents.clips.len(), "clips, which do not move the mesh");
     } else if matches!(kind.as_str(), "pc2" | "mdd") && contents.mesh.is_some() {
         done.left_out.push("the mesh: a point cache holds positions alone".into());
     }
     if kind == "pc2" && records.iter().any(|r| r.time.is_some()) {
         done.left_out.push("times of the frames".into());
     }
-    if !matches!(kind.as_str(), "" | "obj") {
+    if matches!(kind.as_str(), "pc2" | "mdd") {
         leave_colors(contents, done);
         leave_drawn(contents, done);
     } else {
-        if contents.mesh.as_ref().and_then(|m| m.render.as_ref()).is_some_and(|r| !r.normals.is_empty()) {
+        let has_normals = contents.mesh.as_ref().and_then(|m| m.render.as_ref()).is_some_and(|r| !r.normals.is_empty());
+        if has_normals && kind != "abc" {
             done.left_out.push("normals".into());
         }
-        let library = contents.mesh.as_ref().and_then(|mesh| library(mesh, ""));
-        let Some(library) = library else {
+        if kind == "abc" {
+            let named = "materials, of which Alembic has the names alone";
+            let rename = |(count, what)| (count, if what == "materials" { named } else { what });
+            appearance(contents).into_iter().map(rename).for_each(|(count, what)| done.leave(count, what));
+            return Ok(());
+        }
+        let Some(library) = contents.mesh.as_ref().and_then(|mesh| library(mesh, "")) else {
             appearance(contents).into_iter().for_each(|(count, what)| done.leave(count, what));
             return Ok(());
         };

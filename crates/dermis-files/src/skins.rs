@@ -1,8 +1,9 @@
-//! Skins as files: point caches, bundles, OBJ files, and scenes as GLB, FBX or USD.
+//! Skins as files: point caches, Alembic, bundles, OBJ files, and scenes as GLB, FBX or USD.
 
 use crate::error::FileError;
 use crate::output::{Output, ending};
 use crate::provenance::name_of;
+use dermis_io::alembic::AlembicScene;
 use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_io::npz::StoredFloat;
 use dermis_io::obj::{Library, Normals, library};
@@ -21,16 +22,21 @@ use std::path::Path;
 pub fn is_folder(path: &Path) -> Result<bool, FileError> {
     match ending(path).as_str() {
         "" => Ok(true),
-        "pc2" | "mdd" | "npz" | "obj" => Ok(false),
+        "abc" | "pc2" | "mdd" | "npz" | "obj" => Ok(false),
         other => Err(FileError::lacks(path, format!("skins cannot be written as \".{other}\""), SKIN_ENDINGS)),
     }
 }
 
-const SKIN_ENDINGS: &str = "use .pc2, .mdd, .npz, or a folder (a name without ending) for OBJ files";
+const SKIN_ENDINGS: &str = "use .abc, .pc2, .mdd, .npz, or a folder (a name without ending) for OBJ files";
 
-/// Whether skins written to `path` can have normals: OBJ files alone can.
+/// Whether skins written to `path` can have normals: OBJ files and Alembic can.
 pub fn holds_normals(path: &Path) -> bool {
-    matches!(ending(path).as_str(), "" | "obj")
+    matches!(ending(path).as_str(), "" | "obj" | "abc")
+}
+
+/// The space of an Alembic file of something from `space`: Y up, as the format has it by convention, in the same unit.
+pub fn alembic_space(space: &Space) -> Space {
+    Space { up: UpAxis::Y, ..space.clone() }
 }
 
 /// The poses of a motion as records beside the rig of a model, for [`write_skins`].
@@ -48,8 +54,9 @@ pub fn posed(model: &ModelFile, motion: Motion) -> Contents {
     }
 }
 
-/// Writes skins in the format the output's name asks for: .pc2, .mdd, .npz, .obj for one frame, a folder of OBJ files
-/// otherwise. Normals are written to OBJ files alone ([`holds_normals`]). Result: vertices per frame.
+/// Writes skins in the format the output's name asks for: .abc, .pc2, .mdd, .npz, .obj for one frame, a folder of OBJ files
+/// otherwise. Normals are written where a format has them ([`holds_normals`]), to Alembic whenever the mesh's file had some. Result:
+/// vertices per frame, and what the format changed or left out, in words.
 ///
 /// `fill` gives the skin of every record of `posed`, one after the other: none is held longer than it is written.
 ///
@@ -58,17 +65,24 @@ pub fn posed(model: &ModelFile, motion: Motion) -> Contents {
 ///
 /// # Errors
 /// [`FileError`].
-pub fn write_skins(posed: &Contents, fill: Fill<'_>, normals: Normals, output: &Output) -> Result<usize, FileError> {
+pub fn write_skins(
+    posed: &Contents,
+    fill: Fill<'_>,
+    normals: Normals,
+    output: &Output,
+) -> Result<(usize, Vec<String>), FileError> {
     if ending(output.path()) == "npz" {
         output.write_back_and_forth(|out| dermis_io::npz::write_streamed(posed, StoredFloat::Single, fill, out))?;
-        return Ok(posed.mesh.as_ref().map_or(0, |mesh| mesh.positions.len()));
+        return Ok((posed.mesh.as_ref().map_or(0, |mesh| mesh.positions.len()), Vec::new()));
     }
     let times: Vec<f64> = posed.records.iter().enumerate().map(|(at, r)| r.time.unwrap_or(at as f64 / 24.0)).collect();
-    write_shapes(posed.mesh.as_ref(), &posed.space, &times, fill, normals, output)
+    let space = if is_alembic(output.path()) { alembic_space(&posed.space) } else { posed.space.clone() };
+    write_shapes(posed.mesh.as_ref(), &space, &times, fill, normals, output)
 }
 
-/// Writes shapes of one mesh, one per time, in a format that holds nothing else: .pc2, .mdd, .obj for one shape, a folder of OBJ files
-/// otherwise. Beside OBJ files stands the library of their materials, with its pictures. Result: vertices per shape.
+/// Writes shapes of one mesh, one per time, in a format that holds nothing else: .abc, .pc2, .mdd, .obj for one shape, a folder of OBJ files
+/// otherwise. Beside OBJ files stands the library of their materials, with its pictures. Result: vertices per shape, and what the format
+/// changed or left out, in words.
 ///
 /// Point caches are in the order the mesh's file draws its vertices; they alone need no mesh.
 pub(crate) fn write_shapes(
@@ -78,14 +92,28 @@ pub(crate) fn write_shapes(
     fill: Fill<'_>,
     normals: Normals,
     output: &Output,
-) -> Result<usize, FileError> {
+) -> Result<(usize, Vec<String>), FileError> {
     let (path, count) = (output.path(), times.len());
     let ending = ending(path);
     let needed = || {
-        mesh.ok_or_else(|| FileError::lacks(path, "OBJ files need a mesh, and there is none", "name its file first"))
+        let kind = if ending == "abc" { "an Alembic file needs" } else { "OBJ files need" };
+        mesh.ok_or_else(|| FileError::lacks(path, format!("{kind} a mesh, and there is none"), "name its file first"))
     };
     let mut skin = Vec::new();
     match ending.as_str() {
+        "abc" => {
+            let mesh = needed()?;
+            let own = mesh.render.as_ref().is_some_and(|render| !render.normals.is_empty());
+            let normals = if own { Normals::Written } else { normals };
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            let scene = AlembicScene { name: &name, mesh, times, normals };
+            let mut done = SceneWritten::default();
+            output.write_back_and_forth(|out| {
+                done = dermis_io::alembic::write(&scene, space, fill, out)?;
+                Ok(())
+            })?;
+            Ok((mesh.positions.len(), changes(&done)))
+        }
         "pc2" | "mdd" => {
             let source = drawn(mesh);
             let mut vertices = 0;
@@ -105,7 +133,7 @@ pub(crate) fn write_shapes(
                 "pc2" => point_cache::stream_pc2(count, 0.0, space, &mut fill, out),
                 _ => point_cache::stream_mdd(times, space, &mut fill, out),
             })?;
-            Ok(vertices)
+            Ok((vertices, Vec::new()))
         }
         "obj" if count == 1 => {
             let mesh = needed()?;
@@ -119,7 +147,7 @@ pub(crate) fn write_shapes(
                 fill(0, &mut skin)?;
                 dermis_io::obj::write_shape(mesh, &skin, normals, name.as_deref(), space, out)
             })?;
-            Ok(skin.len())
+            Ok((skin.len(), Vec::new()))
         }
         "" => {
             let mesh = needed()?;
@@ -140,7 +168,7 @@ pub(crate) fn write_shapes(
                 }
                 remove_older_frames(path, &written)
             })?;
-            Ok(mesh.positions.len())
+            Ok((mesh.positions.len(), Vec::new()))
         }
         _ => Err(FileError::lacks(path, format!("{count} skins cannot be written as \".{ending}\""), SKIN_ENDINGS)),
     }
@@ -195,8 +223,8 @@ pub fn write_scene(scene: &GlbScene<'_>, output: &Output) -> Result<usize, FileE
     output.write_glb(&bytes)
 }
 
-/// Axes and unit of an FBX or USD file that is written; what is not said is as programs expect it: Y up, centimetres for FBX and metres
-/// for USD.
+/// Axes and unit of an FBX, USD or Alembic file that is written. What is not said is as programs expect it: Y up; centimetres for FBX,
+/// metres for USD, the input's unit for Alembic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct WriteOptions {
@@ -207,25 +235,36 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// The format and the space of a file of interchange written to `path`; `None` for a format that has a space of its own.
+    /// The format and the space of a file of interchange written to `path`; `None` for a format that has a space of its own, or takes the
+    /// input's.
     ///
     /// # Errors
-    /// [`FileError::Lacks`] for options of another file, and for a unit beyond a picometre or a gigametre.
+    /// [`FileError::Lacks`] for options of a file that is neither one of interchange nor Alembic, and for a unit beyond a picometre or a
+    /// gigametre.
     pub fn interchange(&self, path: &Path) -> Result<Option<(Interchange, Space)>, FileError> {
-        let Some(format) = Interchange::of(path) else {
-            return match *self == Self::default() {
-                true => Ok(None),
-                false => {
-                    let what = "axes and unit are chosen for an FBX or USD file alone";
-                    Err(FileError::lacks(path, what, "leave `to_up` and `to_unit` out"))
-                }
-            };
-        };
-        let own = format.common_space();
+        match Interchange::of(path) {
+            Some(format) => Ok(Some((format, self.chosen(format.common_space(), path)?))),
+            None if *self == Self::default() || is_alembic(path) => Ok(None),
+            None => {
+                let what = "axes and unit are chosen for an FBX, USD or Alembic file alone";
+                Err(FileError::lacks(path, what, "leave `to_up` and `to_unit` out"))
+            }
+        }
+    }
+
+    /// The space of a file of frames written to `path`, whose input has the space `from`.
+    ///
+    /// # Errors
+    /// [`FileError::Lacks`] for a unit beyond a picometre or a gigametre.
+    pub(crate) fn of_frames(&self, path: &Path, from: &Space) -> Result<Space, FileError> {
+        if is_alembic(path) { self.chosen(alembic_space(from), path) } else { Ok(from.clone()) }
+    }
+
+    fn chosen(&self, own: Space, path: &Path) -> Result<Space, FileError> {
         let (up, metres_per_unit) = (self.up.unwrap_or(own.up), self.unit.unwrap_or(own.metres_per_unit));
         let space = Space { up, metres_per_unit, ..own };
         match space.is_usable() {
-            true => Ok(Some((format, space))),
+            true => Ok(space),
             false => {
                 let what = format!("a unit of {metres_per_unit} metres cannot be written");
                 Err(FileError::lacks(path, what, "`to_unit` lies between a picometre and a gigametre"))
@@ -287,6 +326,11 @@ impl Interchange {
             Self::Usd(container) => dermis_io::usd::write(scene, space, container, out),
         }
     }
+}
+
+/// Whether a path asks for an Alembic file.
+fn is_alembic(path: &Path) -> bool {
+    ending(path) == "abc"
 }
 
 /// Whether a path asks for a file that holds a scene: a GLB, an FBX or a USD file.

@@ -27,6 +27,8 @@ pub mod bvh;
 #[cfg(feature = "formats")]
 pub mod camera_tracks;
 pub mod contents;
+#[cfg(feature = "formats")]
+mod corners;
 pub mod curve;
 pub mod deformer_protocol;
 #[cfg(feature = "formats")]

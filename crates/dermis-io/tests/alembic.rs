@@ -2,7 +2,9 @@
 
 use dermis_io::{Contents, Flaw, Format, ReadError, Space, UpAxis, alembic, sniff};
 use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_testkit::ogawa::{Archive, Object, block, group, mesh, transform};
+use dermis_testkit::ogawa::{
+    Archive, Object, Property, block, face_set, group, indexed, mesh, param, transform, visible,
+};
 
 /// A square in the plane z = 0, its corners clockwise seen from +z, and a triangle behind it.
 const COUNTS: [i32; 2] = [4, 3];
@@ -198,7 +200,7 @@ fn a_mesh_without_samples_is_left_out_and_named() {
     assert!(alone.contains("\"one\"") && alone.contains("hidden") && !alone.contains("damaged"), "{alone}");
     // A property of another kind is damage all the same.
     let mut wrong = plate();
-    let dermis_testkit::ogawa::Property::Compound(_, properties) = &mut wrong.properties[0] else { unreachable!() };
+    let Property::Compound(_, properties) = &mut wrong.properties[0] else { unreachable!() };
     properties.remove(0);
     assert!(why(&Archive { objects: vec![wrong], samplings: at_24() }).contains("no property \"P\""));
 }
@@ -292,4 +294,142 @@ fn faces_of_fewer_than_three_corners_are_left_out() {
         let left_out = "3: triangles have no area (first: mesh \"small\", a face of 0 corners was left out)";
         assert!(said.contains(&left_out.to_owned()), "{said:?}");
     }
+}
+
+/// A square of two triangles' corners, with further properties of its geometry.
+fn with_params(more: Vec<Property>, arbitrary: Vec<Property>) -> Object {
+    let mut made = mesh("plate", &COUNTS, &CORNERS, 0, &[square(0.0)]);
+    let Property::Compound(_, geometry) = &mut made.properties[0] else { unreachable!() };
+    geometry.extend(more);
+    if !arbitrary.is_empty() {
+        geometry.push(Property::Compound(".arbGeomParams".into(), arbitrary));
+    }
+    made
+}
+
+/// The drawn vertices at the corners of the polygons: the square's four, then the triangle's three.
+fn corners_of(mesh: &dermis_rig::Mesh) -> Vec<usize> {
+    let render = mesh.render.as_ref().unwrap();
+    let [[a, b, c], [_, _, d], [e, f, g]] = render.triangles[..] else { panic!("{:?}", render.triangles) };
+    [a, b, c, d, e, f, g].map(|at| at as usize).to_vec()
+}
+
+/// Corners of the file are clockwise, those of the toolkit the other way round: a value goes with its corner.
+#[test]
+fn normals_texture_coordinates_and_colours_hang_on_their_corners() {
+    // At the file's corner c: u = c / 8, and a normal of its own.
+    let places: Vec<f32> = (0..7).flat_map(|c| [c as f32 / 8.0, 0.25]).collect();
+    let normals: Vec<f32> = (0..7).flat_map(|c| [0.0, (c as f32).sin(), (c as f32).cos()]).collect();
+    let second: Vec<u32> = vec![1, 0, 1, 0, 1, 0, 1];
+    let colors: Vec<f32> = (0..5).flat_map(|v| [v as f32 / 4.0, 0.0, 1.0]).collect();
+    let object = with_params(
+        vec![param("uv", "fvr", "vector", 2, &places), param("N", "fvr", "normal", 3, &normals)],
+        vec![
+            indexed("second", "fvr", "vector", 2, &[0.5, 0.5, 1.0, 1.0], &second),
+            param("Cd", "vtx", "rgb", 3, &colors),
+            param("rest", "vtx", "point", 3, &[0.0; 15]),
+        ],
+    );
+    let contents = read(&Archive { objects: vec![object], samplings: vec![] }).unwrap();
+    assert_eq!(contents.unread, ["1 of kind parameter \"rest\""]);
+    let found = contents.mesh.unwrap();
+    let render = found.render.as_ref().unwrap();
+    assert!(render.by_corner);
+    // The square is 0 3 2 1 in the file and 0 1 2 3 here, the triangle 0 1 4 and 0 4 1.
+    for (at, in_file) in corners_of(&found).into_iter().zip([0, 3, 2, 1, 4, 6, 5]) {
+        let angle = in_file as f64;
+        assert!(render.normals[at].abs_diff_eq(DVec3::new(0.0, angle.sin(), angle.cos()), 1e-7), "corner {in_file}");
+        assert_eq!(render.uvs[at], dermis_rig::glam::DVec2::new(angle / 8.0, 0.75));
+        let second = if in_file % 2 == 0 { 1.0 } else { 0.5 };
+        assert_eq!(render.more_uvs[0][at], dermis_rig::glam::DVec2::new(second, 1.0 - second));
+        assert_eq!(render.colors[at].x, render.source[at] as f32 / 4.0);
+    }
+    assert_eq!(found.colors.unwrap()[3].to_array(), [0.75, 0.0, 1.0, 1.0]);
+}
+
+/// A mirror turns faces, and with them which corner is which; normals stay outside.
+#[test]
+fn a_mirror_keeps_values_with_their_corners() {
+    let places: Vec<f32> = (0..7).flat_map(|c| [c as f32 / 8.0, 0.0]).collect();
+    let more = vec![param("uv", "fvr", "vector", 2, &places), param("N", "con", "normal", 3, &[0.6, 0.0, 0.8])];
+    let mirrored = transform("mirror", true, &[0], 0, &[vec![-1.0, 1.0, 1.0]], with_params(more, vec![]));
+    let found = read(&Archive { objects: vec![mirrored], samplings: vec![] }).unwrap().mesh.unwrap();
+    let render = found.render.as_ref().unwrap();
+    for (at, in_file) in corners_of(&found).into_iter().zip(0..7) {
+        assert_eq!(render.uvs[at].x, f64::from(in_file) / 8.0);
+        assert!(render.normals[at].abs_diff_eq(DVec3::new(-0.6, 0.0, 0.8), 1e-7), "{}", render.normals[at]);
+    }
+}
+
+#[test]
+fn face_sets_are_parts() {
+    let mut object = with_params(vec![], vec![]);
+    object.children = vec![face_set("red", &[1, 7]), face_set("blue", &[1])];
+    let contents = read(&Archive { objects: vec![object], samplings: vec![] }).unwrap();
+    let parts = contents.mesh.unwrap().render.unwrap().parts;
+    let told: Vec<_> = parts.iter().map(|part| (part.name.as_str(), part.start, part.count)).collect();
+    assert_eq!(told, [("plate", 0, 2), ("red", 2, 1)]);
+    assert_eq!(contents.unread.len(), 2, "{:?}", contents.unread);
+    assert!(contents.unread[0].starts_with("1 faces of the set \"red\""), "{:?}", contents.unread);
+}
+
+#[test]
+fn values_that_do_not_fit_are_named() {
+    let short = param("uv", "fvr", "vector", 2, &[0.0; 12]);
+    let beyond = indexed("N", "fvr", "normal", 3, &[0.0, 0.0, 1.0], &[0, 0, 0, 1, 0, 0, 0]);
+    let object = with_params(vec![short, beyond], vec![]);
+    let contents = read(&Archive { objects: vec![object], samplings: vec![] }).unwrap();
+    let why = "of mesh \"plate\", which are not as many as it needs";
+    assert_eq!(contents.unread, [format!("normals {why}"), format!("texture coordinates {why}")]);
+    let odd = with_params(vec![param("uv", "elsewhere", "vector", 2, &[0.0; 14])], vec![]);
+    let contents = read(&Archive { objects: vec![odd], samplings: vec![] }).unwrap();
+    assert_eq!(contents.unread, ["1 of kind parameter \"uv\""]);
+}
+
+/// The nearest object that says so hides a mesh; one that is shown at some time is shown.
+#[test]
+fn hidden_meshes_are_read_and_marked() {
+    let plate = || mesh("plate", &COUNTS, &CORNERS, 0, &[square(0.0)]);
+    let shown = |own: Option<&[u8]>, above: Option<&[u8]>| {
+        let mut inner = plate();
+        inner.properties.extend(own.map(|samples| visible(0, samples)));
+        let mut outer = transform("above", true, &[], 0, &[vec![]], inner);
+        outer.properties.extend(above.map(|samples| visible(0, samples)));
+        let contents = read(&Archive { objects: vec![outer, plate()], samplings: vec![] }).unwrap();
+        let objects = contents.mesh.unwrap().objects;
+        assert!(objects[1].visible);
+        let hidden = contents.warnings.iter().filter(|w| w.flaw == Flaw::Hidden).map(|w| w.count).sum::<usize>();
+        assert_eq!(hidden, usize::from(!objects[0].visible));
+        (objects[0].visible, contents.unread.len())
+    };
+    for (own, above, expected) in [
+        (None, None, (true, 0)),
+        (Some(&[0u8][..]), None, (false, 0)),
+        (None, Some(&[0u8][..]), (false, 0)),
+        (Some(&[1]), Some(&[0]), (true, 0)),
+        (Some(&[0xff]), Some(&[0]), (false, 0)),
+        (Some(&[0, 1]), None, (true, 1)),
+    ] {
+        assert_eq!(shown(own, above), expected, "{own:?} {above:?}");
+    }
+}
+
+/// Meshes that change over time, and those that hold no vertex at first, are left out by name; the others are read.
+#[test]
+fn meshes_that_change_are_left_out_and_named() {
+    let plate = || mesh("plate", &COUNTS, &CORNERS, 1, &[0.0, 1.0].map(square));
+    let mut growing = vec![square(0.0), square(1.0)];
+    growing[1].push([0.0; 3]);
+    let growing = mesh("growing", &COUNTS, &CORNERS, 1, &growing);
+    let mut turned = plate();
+    turned.name = "turned".into();
+    let Property::Compound(_, geometry) = &mut turned.properties[0] else { unreachable!() };
+    geometry[1] = dermis_testkit::ogawa::integers(".faceIndices", 1, &[&CORNERS, &[0, 1, 2, 3, 0, 4, 1]]);
+    let late = mesh("late", &COUNTS, &CORNERS, 1, &[vec![], square(1.0)]);
+    let contents = read(&Archive { objects: vec![growing, plate(), turned, late], samplings: at_24() }).unwrap();
+    let expected =
+        ["growing", "turned", "late"].map(|n| format!("mesh \"{n}\" of connectivity that changes over time"));
+    assert_eq!(contents.unread, expected);
+    assert_eq!(contents.mesh.unwrap().objects.len(), 1);
+    assert_eq!(contents.records.len(), 2);
 }

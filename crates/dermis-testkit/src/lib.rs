@@ -7,7 +7,7 @@
 //! - [`conformance`]: the suite that every way of evaluating models passes
 //! - [`modifier`]: the modifier Corrective Smooth, step by step
 //! - [`textured`]: a small glTF character with materials, images, cameras, lights and extras
-//! - [`ogawa`], [`fbx`], [`fbx_binary`]: small files of formats that are read and not written
+//! - [`ogawa`], [`fbx`], [`fbx_binary`]: small files by a writer apart from that of the library
 //! - [`scanner`]: scans of posed surfaces, with vertices of their own, noise and holes
 //! - [`pages`]: whether a page runs nothing but its own scripts, and a page with a script of a test
 //! - [`random`]: the generator; every function takes its seed, so that a failure can be repeated

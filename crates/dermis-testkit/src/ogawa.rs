@@ -29,6 +29,8 @@ pub struct Object {
 pub enum Property {
     /// Properties below a name.
     Compound(String, Vec<Property>),
+    /// A property, and what the format says of it.
+    Said(String, Box<Property>),
     /// Samples of numbers.
     Samples {
         /// Its name.
@@ -51,6 +53,40 @@ pub fn points(name: &str, sampling: u32, samples: &[Vec<[f32; 3]>]) -> Property 
     let bytes = |sample: &Vec<[f32; 3]>| sample.as_flattened().iter().flat_map(|x| x.to_le_bytes()).collect();
     let samples = samples.iter().map(bytes).collect();
     Property::Samples { name: name.into(), array: true, pod: 10, extent: 3, sampling, samples }
+}
+
+/// A parameter of a mesh: its scope ("vtx", "fvr", ...), what it means ("normal", "vector", "rgba"), and 32-bit floats of each value.
+pub fn param(name: &str, scope: &str, meaning: &str, extent: u32, values: &[f32]) -> Property {
+    let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let (name, samples) = (name.into(), vec![bytes]);
+    let values = Property::Samples { name, array: true, pod: 10, extent, sampling: 0, samples };
+    Property::Said(format!("geoScope={scope};interpretation={meaning};isGeomParam=true"), Box::new(values))
+}
+
+/// The same with the number of the value of each thing.
+pub fn indexed(name: &str, scope: &str, meaning: &str, extent: u32, values: &[f32], indices: &[u32]) -> Property {
+    let Property::Said(said, values) = param(".vals", scope, meaning, extent, values) else { unreachable!() };
+    let bytes = indices.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let (own, samples) = (".indices".into(), vec![bytes]);
+    let indices = Property::Samples { name: own, array: true, pod: 5, extent: 1, sampling: 0, samples };
+    Property::Said(said, Box::new(Property::Compound(name.into(), vec![*values, indices])))
+}
+
+/// Whether an object is shown, in each sample: 1, 0, or 0xff for as the object above.
+pub fn visible(sampling: u32, samples: &[u8]) -> Property {
+    let samples = samples.iter().map(|shown| vec![*shown]).collect();
+    Property::Samples { name: "visible".into(), array: false, pod: 2, extent: 1, sampling, samples }
+}
+
+/// Faces of a mesh that belong together, an object below it.
+pub fn face_set(name: &str, faces: &[i32]) -> Object {
+    let list = vec![integers(".faces", 0, &[faces])];
+    Object {
+        name: name.into(),
+        schema: "AbcGeom_FaceSet_v1".into(),
+        properties: vec![Property::Compound(".faceset".into(), list)],
+        children: vec![],
+    }
 }
 
 /// An array property of 32-bit integers.
@@ -172,10 +208,17 @@ fn properties(file: &mut Vec<u8>, list: &[Property]) -> u64 {
     }
     let (mut children, mut headers) = (Vec::new(), Vec::new());
     for property in list {
+        let (said, property) = match property {
+            Property::Said(said, property) => (said.as_str(), &**property),
+            plain => ("", plain),
+        };
+        // Metadata that is not in the table follows the name.
+        let said_bit = if said.is_empty() { 0 } else { 0xffu32 << 20 };
         let name = match property {
+            Property::Said(..) => unreachable!("said twice"),
             Property::Compound(name, below) => {
                 children.push(properties(file, below));
-                headers.extend((2u32 << 2).to_le_bytes());
+                headers.extend((2u32 << 2 | said_bit).to_le_bytes());
                 name
             }
             Property::Samples { name, array, pod, extent, sampling, samples } => {
@@ -185,7 +228,7 @@ fn properties(file: &mut Vec<u8>, list: &[Property]) -> u64 {
                 // Counts of four bytes (2 << 2); bits 8, 9, 11: a sampling, first and last change, never changes.
                 let info = if *array { 2 } else { 1 } | 2 << 2 | pod << 4 | 1 << 8 | extent << 12;
                 let info = info | if last == 0 { 1 << 11 } else { 0 } | if last > 0 && !every { 1 << 9 } else { 0 };
-                headers.extend(info.to_le_bytes());
+                headers.extend((info | said_bit).to_le_bytes());
                 headers.extend((samples.len() as u32).to_le_bytes());
                 if last > 0 && !every {
                     headers.extend((first as u32).to_le_bytes());
@@ -206,6 +249,10 @@ fn properties(file: &mut Vec<u8>, list: &[Property]) -> u64 {
         };
         headers.extend((name.len() as u32).to_le_bytes());
         headers.extend(name.as_bytes());
+        if !said.is_empty() {
+            headers.extend((said.len() as u32).to_le_bytes());
+            headers.extend(said.as_bytes());
+        }
     }
     children.push(block(file, &headers));
     group(file, &children)

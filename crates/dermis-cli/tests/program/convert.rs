@@ -5,7 +5,7 @@ use crate::{Desk, exists, keys, number};
 use dermis_testkit::fbx::Fbx;
 use dermis_testkit::ogawa::{Archive, mesh};
 use dermis_workflow::io::{
-    Contents, Curve, CurveOf, Interpolation, Space, alembic, fbx, gltf, npz, point_cache, to_bytes,
+    Contents, Curve, CurveOf, Interpolation, Space, UpAxis, alembic, fbx, gltf, npz, point_cache, to_bytes,
 };
 use dermis_workflow::rig::glam::{DAffine3, DVec3};
 use dermis_workflow::rig::{BoneIndex, Mesh};
@@ -92,7 +92,7 @@ fn a_mesh_sequence_survives_every_format() {
     let (desk, (abc, skins)) = (Desk::new(), plate());
     desk.put("a.abc", &abc);
     assert_eq!(alembic::read(&abc, "a.abc", &Space::default()).unwrap().records.len(), 5);
-    for out in ["b.npz", "b.pc2", "b.mdd", "b.glb", "b"] {
+    for out in ["b.npz", "b.abc", "b.pc2", "b.mdd", "b.glb", "b"] {
         desk.good(&format!("convert a.abc -o {out}"));
     }
     // A GLB shows the frames as morph targets; a cache gets its mesh back from the file that is named first.
@@ -102,6 +102,7 @@ fn a_mesh_sequence_survives_every_format() {
     let space = Space::default();
     for (name, contents) in [
         ("npz", bundle(&desk, "b.npz")),
+        ("abc", alembic::read(&desk.bytes("b.abc"), "", &space).unwrap()),
         ("pc2", point_cache::read_pc2(&desk.bytes("b.pc2"), "", &space).unwrap()),
         ("mdd", point_cache::read_mdd(&desk.bytes("b.mdd"), "", &space).unwrap()),
         ("glb", bundle(&desk, "c.npz")),
@@ -115,6 +116,36 @@ fn a_mesh_sequence_survives_every_format() {
     }
     let times: Vec<f64> = bundle(&desk, "b.npz").records.iter().filter_map(|r| r.time).collect();
     assert!(times.iter().enumerate().all(|(at, t)| (t - 0.04 * (at as f64 + 1.0)).abs() < 1e-6), "{times:?}");
+}
+
+/// Alembic states no unit: the file has that of the input and Y up, unless others are chosen. A mesh that nothing moves stands still.
+#[test]
+fn alembic_is_written_in_the_unit_of_the_input() {
+    let desk = Desk::new();
+    desk.put("rig.fbx", Fbx { unit: 1.0, ..Fbx::default() }.text());
+    desk.good("convert rig.fbx#bend -o shown.pc2");
+    let run = desk.good("convert rig.fbx#bend -o shown.abc");
+    for what in ["in units of 0.01 m, Y up", "left out: the skeleton", "left out: skinning weights"] {
+        assert!(run.out.contains(what), "{what}: {}", run.out);
+    }
+    desk.good("convert rig.fbx#bend -o metres.abc --to-unit 1 --to-up z");
+    let own = Space { metres_per_unit: 0.01, ..Space::default() };
+    let metres = Space { up: UpAxis::Z, ..Space::default() };
+    let expected = point_cache::read_pc2(&desk.bytes("shown.pc2"), "", &own).unwrap();
+    for (file, space) in [("shown.abc", own), ("metres.abc", metres)] {
+        let found = alembic::read(&desk.bytes(file), file, &space).unwrap();
+        assert_eq!(found.records.len(), expected.records.len());
+        for (found, expected) in found.records.iter().zip(&expected.records) {
+            same_points(found.positions.as_ref().unwrap(), expected.positions.as_ref().unwrap(), file);
+        }
+    }
+    // At rest: one shape, and no time.
+    desk.put("square.obj", "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nvt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\nf 1/1 2/2 3/3 4/4\n");
+    desk.good("convert square.obj -o square.abc");
+    let found = alembic::read(&desk.bytes("square.abc"), "square.abc", &Space::default()).unwrap();
+    let mesh = found.mesh.unwrap();
+    assert_eq!((found.records.len(), mesh.polygons.unwrap().counts), (1, vec![4]));
+    assert_eq!(mesh.render.unwrap().uvs.len(), 4);
 }
 
 /// A file that was converted is converted to itself: drawn vertices, vertices and their order stay.

@@ -364,7 +364,7 @@ pub fn fbx_files() -> Vec<Vec<u8>> {
     texts.iter().map(|text| text.clone().into_bytes()).chain(texts.iter().map(|text| binary(text))).collect()
 }
 
-/// Alembic archives: a mesh that moves below a transform that moves, two meshes, a still one.
+/// Alembic archives: a mesh that moves below a transform that moves, two meshes, a still one, one with all that is drawn of it.
 pub fn archives() -> Vec<Archive> {
     let frames = [0.0, 1.0, 1.0].map(|z| vec![[0.0, 0.0, z], [1.0, 0.0, z], [1.0, 1.0, z], [0.0, 1.0, z]]);
     let square = || ogawa::mesh("square", &[4], &[3, 2, 1, 0], 1, &frames);
@@ -375,10 +375,24 @@ pub fn archives() -> Vec<Archive> {
     let still = ogawa::mesh("still", &[3, 3], &[0, 1, 2, 0, 2, 3], 0, &frames[..1]);
     let acyclic = vec![(0.04, vec![0.0]), (1.0, vec![0.0, 0.1, 0.5])];
     let empty = ogawa::mesh("empty", &[4], &[3, 2, 1, 0], 1, &[]);
-    [vec![moved], vec![still.clone()], vec![scaled, still.clone()], vec![matrix], vec![empty, still]]
+    [vec![moved], vec![still.clone()], vec![scaled, still.clone()], vec![matrix], vec![empty, still], vec![painted()]]
         .into_iter()
         .map(|objects| Archive { objects, samplings: acyclic.clone() })
         .collect()
+}
+
+/// A square that is hidden, with normals, texture coordinates, colours and a face set.
+fn painted() -> ogawa::Object {
+    let square = vec![[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0]];
+    let mut object = ogawa::mesh("painted", &[4], &[3, 2, 1, 0], 0, &[square]);
+    let ogawa::Property::Compound(_, geometry) = &mut object.properties[0] else { unreachable!() };
+    geometry.push(ogawa::param("N", "vtx", "normal", 3, &[0.0, 0.0, 1.0].repeat(4)));
+    geometry.push(ogawa::indexed("uv", "fvr", "vector", 2, &[0.0, 0.0, 1.0, 0.5], &[0, 1, 0, 1]));
+    let more = vec![ogawa::param("Cd", "uni", "rgb", 3, &[0.1, 0.2, 0.3])];
+    geometry.push(ogawa::Property::Compound(".arbGeomParams".into(), more));
+    object.properties.push(ogawa::visible(0, &[0]));
+    object.children.push(ogawa::face_set("red", &[0]));
+    object
 }
 
 /// PC2 and MDD files.

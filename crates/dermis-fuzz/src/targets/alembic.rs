@@ -71,15 +71,48 @@ fn change_object(object: &mut Object, script: &mut Script<'_>) {
 /// The properties below the names that hold nothing else.
 fn lowest(list: &mut [Property]) -> &mut [Property] {
     match list {
-        [Property::Compound(_, below)] => lowest(below),
+        [Property::Compound(_, below), ..] => lowest(below),
         list => list,
     }
 }
 
 fn change_property(property: &mut Property, script: &mut Script<'_>) {
-    let Property::Samples { name, array, pod, extent, sampling, samples } = property else { return };
+    let (name, array, pod, extent, sampling, samples) = match property {
+        Property::Samples { name, array, pod, extent, sampling, samples } => {
+            (name, array, pod, extent, sampling, samples)
+        }
+        Property::Compound(_, below) => {
+            let at = script.below(below.len().max(1));
+            return below.get_mut(at).map_or((), |property| change_property(property, script));
+        }
+        Property::Said(said, below) => match script.byte() % 4 {
+            0 => {
+                let scope = script.pick(&["con", "uni", "vtx", "fvr", ""]);
+                let meaning = script.pick(&["normal", "vector", "rgb", "rgba", ""]);
+                *said = format!("geoScope={scope};interpretation={meaning}");
+                return;
+            }
+            _ => return change_property(below, script),
+        },
+    };
     match script.byte() % 12 {
-        0 => *name = script.pick(&["P", ".faceIndices", ".faceCounts", ".inherits", ".ops", ".vals", ""]).into(),
+        0 => {
+            *name = script
+                .pick(&[
+                    "P",
+                    ".faceIndices",
+                    ".faceCounts",
+                    ".inherits",
+                    ".ops",
+                    ".vals",
+                    "N",
+                    "uv",
+                    "visible",
+                    ".faces",
+                    "",
+                ])
+                .into()
+        }
         1 => *array = !*array,
         2 => *pod = u32::from(script.byte() % 16),
         3 => *extent = u32::from(script.byte()),

@@ -35,6 +35,8 @@ pub(super) struct Object<'a> {
 /// A property of an object.
 pub(super) struct Property<'a> {
     pub name: Cow<'a, str>,
+    /// What the format says of it: "KEY=VALUE;…".
+    pub metadata: Cow<'a, str>,
     pub value: Value<'a>,
 }
 
@@ -68,6 +70,8 @@ pub(super) struct Sampling {
 pub(super) mod pod {
     pub const BOOL: u8 = 0;
     pub const U8: u8 = 1;
+    pub const I8: u8 = 2;
+    pub const U32: u8 = 5;
     pub const I32: u8 = 6;
     pub const F32: u8 = 10;
     pub const F64: u8 = 11;
@@ -201,8 +205,8 @@ impl<'a> Archive<'a> {
             };
             let length = cursor.number(size)? as usize;
             let name = cursor.text(length)?;
-            self.metadata(info >> 20 & 255, &mut cursor, size)?;
-            properties.push(Property { name, value });
+            let metadata = self.metadata(info >> 20 & 255, &mut cursor, size)?;
+            properties.push(Property { name, metadata, value });
         }
         Ok(properties)
     }
@@ -218,6 +222,31 @@ impl<'a> Archive<'a> {
         time.ok_or_else(|| damaged(format!("sample {at} has no time: {} are stored", known.stored.len())))
     }
 
+    /// The samples before and after a time, and how far between them it lies: 0 at a sample, and beyond the ends.
+    pub fn around(&self, samples: &Samples, time: f64) -> Result<(usize, usize, f64), ReadError> {
+        /// Seconds; far below any frame, far above what sums of frame lengths lose.
+        const SAME: f64 = 1e-6;
+        let last = samples.count.saturating_sub(1);
+        if last == 0 {
+            return Ok((0, 0, 0.0));
+        }
+        let (mut low, mut high) = (0, last); // times ascend
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            if self.time(samples.sampling, middle)? <= time + SAME {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        let (before, next) = (self.time(samples.sampling, low)?, (low + 1).min(last));
+        let after = self.time(samples.sampling, next)?;
+        match time - before > SAME && after > before {
+            true => Ok((low, next, ((time - before) / (after - before)).clamp(0.0, 1.0))),
+            false => Ok((low, low, 0.0)),
+        }
+    }
+
     /// Samples per second, if they are taken at one rate.
     pub fn rate(&self, sampling: usize) -> Option<f64> {
         let known = self.samplings.get(sampling).filter(|s| s.stored.len() == 1 && !s.is_acyclic() && s.cycle > 0.0)?;
@@ -230,6 +259,14 @@ impl Sampling {
     fn is_acyclic(&self) -> bool {
         self.cycle > 1e300
     }
+}
+
+/// The samples of the property of this name.
+pub(super) fn samples<'a>(properties: &[Property<'a>], name: &str) -> Option<Samples<'a>> {
+    properties.iter().find(|p| p.name == name).and_then(|p| match p.value {
+        Value::Samples(samples) => Some(samples),
+        Value::Compound(_) => None,
+    })
 }
 
 impl<'a> Samples<'a> {

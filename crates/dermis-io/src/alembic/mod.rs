@@ -1,32 +1,39 @@
 //! Alembic, in its Ogawa container: polygon meshes over time, in the world.
 //!
 //! [`read`] takes every polygon mesh (and the cage of every subdivision surface) below its transforms, in file order: they are the
-//! objects of one mesh, called as in the file. One without samples, as programs write what they hide, is left out and named. A frame is a moment at which any of them was sampled. Alembic has Y up by convention and states no unit, so
-//! the caller gives the space.
+//! objects of one mesh, called as in the file and shown or hidden as there, with normals, texture coordinates, colours and the names of
+//! their face sets. A mesh without samples, as programs write what they hide, and one whose vertices or faces change over time are left
+//! out and named. A frame is a moment at which any mesh was sampled; before its first sample and after its last a mesh stands still. Alembic
+//! has Y up by convention and states no unit, so the caller gives the space.
 //!
-//! The reader of the container is written by hand. The Rust crate for Ogawa archives panics on animated arrays and indexes by
+//! [`write()`] writes what [`read`] reads.
+//!
+//! Reader and writer of the container are written by hand. The Rust crate for Ogawa archives panics on animated arrays and indexes by
 //! what a file promises. Source: the Alembic project's own library (github.com/alembic/alembic), whose sources are the only
 //! description of the format.
-//! Not read: Alembic kept in HDF5, connectivity that changes over time, normals, texture coordinates, curves, points, cameras,
-//! instances.
+//! Not read: Alembic kept in HDF5, materials but for their names, parameters of another kind, curves, points, cameras, instances.
 
 mod archive;
+mod drawn;
+mod joined;
 mod ogawa;
 mod scene;
+mod write;
 
-use crate::polygons::Split;
-use crate::surface::{self, LeftOut};
-use crate::{Contents, Flaw, Format, ReadError, Record, Space, Warning};
+pub use write::{AlembicScene, write};
+
+use crate::surface::LeftOut;
+use crate::{Contents, Format, ReadError, Record, Space};
 use archive::Archive;
-use dermis_rig::glam::DVec3;
-use dermis_rig::{MOST_OBJECTS, Mesh, MeshObject, Polygons};
+use dermis_rig::glam::{DMat3, DVec3};
+use joined::Joined;
 use ogawa::damaged;
 use scene::{PolyMesh, Scene};
 
 /// Reads an archive. The mesh is the first frame: an archive does not say what is at rest.
 ///
 /// # Errors
-/// [`ReadError`]: another kind of file, damage with its numbers, no mesh with samples, connectivity that changes over time. Memory stays below
+/// [`ReadError`]: another kind of file, damage with its numbers, no mesh with samples and of constant connectivity. Memory stays below
 /// 256 times the file's bytes and 64 MiB; an archive whose frames need more is refused. Frames that are not finite are left
 /// out, with a warning.
 pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadError> {
@@ -36,14 +43,19 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
     let mut contents =
         Contents { name: name.into(), format: Format::Alembic, space: space.clone(), ..Contents::default() };
     contents.unread = scene.unread.iter().take(100).map(|(kind, count)| format!("{count} of kind {kind}")).collect();
-    contents.unread.extend(scene.empty.iter().take(100).map(|name| format!("mesh \"{name}\" without samples")));
+    let empty = scene.empty.iter().take(100).map(|name| format!("mesh \"{name}\" without samples"));
+    contents.unread.extend(empty);
+    const CHANGING: &str = "connectivity that changes over time";
+    let changing = scene.changing.iter().take(100).map(|name| format!("mesh \"{name}\" of {CHANGING}"));
+    contents.unread.extend(changing);
     if scene.meshes.is_empty() {
-        return Err(match scene.empty.first() {
-            Some(first) => {
+        return Err(match (scene.changing.first(), scene.empty.first()) {
+            (Some(first), _) => ReadError::Unsupported { feature: format!("mesh \"{first}\": {CHANGING}") },
+            (None, Some(first)) => {
                 let feature = format!("a file whose meshes were hidden and hold no samples (first: \"{first}\")");
                 ReadError::Unsupported { feature }
             }
-            None => damaged("there is no polygon mesh in it"),
+            (None, None) => damaged("there is no polygon mesh in it"),
         });
     }
     let counts = scene.meshes.iter().map(PolyMesh::vertices).collect::<Result<Vec<_>, _>>()?;
@@ -52,13 +64,13 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
     let to_ours = space.to_ours();
 
     let mut left_out = LeftOut::default();
-    let mut mirrored = vec![false; scene.meshes.len()];
+    let mut maps = vec![DMat3::IDENTITY; scene.meshes.len()];
     for (at, time) in times.iter().enumerate() {
         let mut positions: Vec<DVec3> = Vec::with_capacity(vertices);
         for (number, (mesh, count)) in scene.meshes.iter().zip(&counts).enumerate() {
             let world = to_ours * mesh.world(&archive, *time)?;
-            if at == 0 {
-                mirrored[number] = world.matrix3.determinant() < 0.0;
+            if contents.records.is_empty() {
+                maps[number] = world.matrix3;
             }
             mesh.positions_at(&archive, *time, *count, &world, &mut positions)?;
         }
@@ -73,47 +85,9 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
     }
     left_out.tell(&mut contents);
 
-    let (mut polygons, mut small) = (Polygons::default(), Vec::new());
-    let mut start = 0u32;
-    for ((mesh, count), mirrored) in scene.meshes.iter().zip(&counts).zip(mirrored) {
-        let mut corners = mesh.polygons.indices.iter();
-        for &number in &mesh.polygons.counts {
-            let from = polygons.indices.len();
-            for &corner in corners.by_ref().take(number as usize) {
-                if corner as usize >= *count {
-                    let face = polygons.counts.len();
-                    return Err(dermis_rig::MeshError::IndexOutOfRange {
-                        face,
-                        vertex: corner as usize,
-                        vertices: *count,
-                    }
-                    .into());
-                }
-                polygons.indices.push(corner + start);
-            }
-            // A face of two corners or none is no surface, and other formats have no place for it.
-            if number < 3 {
-                polygons.indices.truncate(from);
-                small.push(format!("mesh \"{:.100}\", a face of {number} corners was left out", mesh.name));
-                continue;
-            }
-            if mirrored {
-                polygons.indices[from + 1..].reverse();
-            }
-            polygons.counts.push(number);
-        }
-        start += *count as u32; // a file would need 48 GB to overflow it
-    }
-    if let Some(first) = contents.records.first().and_then(|r| r.positions.clone()) {
-        let split = Split::new(&polygons, &first);
-        let triangles = split.over(&polygons.indices);
-        let objects = objects(&scene, &counts, &mut contents.warnings);
-        let mesh = Mesh { positions: first, triangles, polygons: Some(polygons), objects, ..Mesh::default() };
-        mesh.check()?;
-        surface::count(&mut contents.warnings, Flaw::DegenerateTriangle, small);
-        split.warn(&mut contents.warnings);
-        contents.warnings.extend(surface::flaws(&mesh));
-        contents.mesh = Some(mesh);
+    if let Some(first) = contents.records.first() {
+        let (time, positions) = (first.time.unwrap_or(times[0]), first.positions.clone().unwrap_or_default());
+        Joined::read(&archive, &scene, (&counts, &maps), (time, positions), &mut contents)?;
     }
     contents.frames_per_second = scene
         .meshes
@@ -122,20 +96,6 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
         .filter(|series| series.count > 1)
         .find_map(|series| archive.rate(series.sampling));
     Ok(contents)
-}
-
-/// The meshes that have vertices.
-fn objects(scene: &Scene, counts: &[usize], warnings: &mut Vec<Warning>) -> Vec<MeshObject> {
-    let meshes = scene.meshes.iter().zip(counts).filter(|(_, count)| **count > 0);
-    // A file would need 48 GB for more vertices than 32 bits count.
-    let object = |(mesh, count): (&PolyMesh<'_>, &usize)| (mesh.name.clone(), *count as u32);
-    let named: Vec<(String, u32)> = meshes.map(object).collect();
-    if named.len() > MOST_OBJECTS {
-        let (count, first) = (named.len(), Some(named[0].0.clone()));
-        warnings.push(Warning { flaw: Flaw::Joined, count, first });
-        return Vec::new();
-    }
-    named.into_iter().map(|(name, vertices)| MeshObject { name, vertices, visible: true }).collect()
 }
 
 /// Every moment at which something was sampled, ascending; one moment if nothing was sampled twice.

@@ -1,6 +1,7 @@
-//! Polygon meshes below transforms: the two schemas of an archive that are read.
+//! Polygon meshes below transforms: the schemas of an archive that are read.
 
-use super::archive::{Archive, Object, Property, Samples, Value, pod};
+use super::archive::{Archive, Object, Property, Samples, Value, pod, samples};
+use super::drawn::{Drawn, FaceSet};
 use super::ogawa::damaged;
 use crate::contents::ReadError;
 use dermis_rig::Polygons;
@@ -17,8 +18,17 @@ pub(super) struct Scene<'a> {
     pub meshes: Vec<PolyMesh<'a>>,
     /// Names of meshes without samples: programs write the objects that they hide so.
     pub empty: Vec<String>,
-    /// Objects by kind that are not read.
+    /// Names of meshes whose vertices or faces change over time.
+    pub changing: Vec<String>,
+    /// Objects and parameters by kind that are not read.
     pub unread: BTreeMap<String, usize>,
+}
+
+impl Scene<'_> {
+    /// Counts a thing of a kind that is not read.
+    fn leave(&mut self, kind: String) {
+        *self.unread.entry(kind).or_default() += 1;
+    }
 }
 
 /// A polygon mesh, or the cage of a subdivision surface.
@@ -27,6 +37,9 @@ pub(super) struct PolyMesh<'a> {
     /// Corners in the order of this toolkit, counter-clockwise from outside: the file has them clockwise.
     pub polygons: Polygons,
     pub positions: Samples<'a>,
+    /// What hangs on its corners.
+    pub drawn: Drawn<'a>,
+    pub visible: bool,
     above: Option<Rc<Xform<'a>>>,
 }
 
@@ -37,28 +50,93 @@ struct Xform<'a> {
     above: Option<Rc<Xform<'a>>>,
 }
 
+/// An object that is still to be looked at, with what it has from those above it.
+struct Open<'a> {
+    object: Object<'a>,
+    above: Option<Rc<Xform<'a>>>,
+    hidden: bool,
+    /// The mesh whose child it is.
+    mesh: Option<usize>,
+    depth: usize,
+}
+
 impl<'a> Scene<'a> {
     pub fn read(archive: &Archive<'a>) -> Result<Self, ReadError> {
         let mut scene = Self::default();
-        let mut open: Vec<(Object<'a>, Option<Rc<Xform<'a>>>, usize)> = vec![(archive.top()?, None, 0)];
-        while let Some((object, mut above, depth)) = open.pop() {
+        let mut open = vec![Open { object: archive.top()?, above: None, hidden: false, mesh: None, depth: 0 }];
+        while let Some(Open { object, mut above, mut hidden, mesh, depth }) = open.pop() {
             if depth > DEEPEST {
                 return Err(damaged(format!("its objects are more than {DEEPEST} deep")));
             }
-            match schema(&object.metadata) {
-                Some("PolyMesh" | "SubD") => match PolyMesh::read(archive, &object, above.clone())? {
-                    Some(mesh) => scene.meshes.push(mesh),
-                    None => scene.empty.push(object.name.chars().take(200).collect()),
-                },
-                Some("Xform") => above = Xform::read(archive, &object, above)?.map(Rc::new),
-                Some("FaceSet") | None => {}
-                Some(other) => *scene.unread.entry(format!("{other:.100}")).or_default() += 1,
+            let kind = schema(&object.metadata);
+            let properties = match kind {
+                Some("PolyMesh" | "SubD" | "Xform" | "FaceSet") => archive.properties(&object)?,
+                _ => Vec::new(),
+            };
+            if let Some(own) = is_hidden(archive, &properties, &object.name, &mut scene)? {
+                hidden = own;
+            }
+            let mut made = None;
+            match kind {
+                Some("PolyMesh" | "SubD") => {
+                    let geometry = below(archive, &object, &properties, ".geom")?;
+                    let place = (above.clone(), !hidden);
+                    if PolyMesh::read(archive, &object, &geometry, place, &mut scene)? {
+                        made = Some(scene.meshes.len() - 1);
+                    }
+                }
+                Some("Xform") => above = Xform::read(archive, &object, &properties, above)?.map(Rc::new),
+                Some("FaceSet") => {
+                    let list = below(archive, &object, &properties, ".faceset")?;
+                    let list = samples(&list, ".faces").filter(|s| s.count > 0);
+                    match (mesh.and_then(|mesh| scene.meshes.get_mut(mesh)), list) {
+                        (Some(mesh), Some(faces)) => {
+                            let name = object.name.chars().take(200).collect();
+                            mesh.drawn.sets.push(FaceSet { name, faces });
+                        }
+                        _ => scene.leave("FaceSet".into()),
+                    }
+                }
+                None => {}
+                Some(other) => scene.leave(format!("{other:.100}")),
             }
             let children = archive.children(&object)?;
-            open.extend(children.into_iter().rev().map(|child| (child, above.clone(), depth + 1)));
+            let child = |object| Open { object, above: above.clone(), hidden, mesh: made, depth: depth + 1 };
+            open.extend(children.into_iter().rev().map(child));
         }
         Ok(scene)
     }
+}
+
+/// Whether an object hides itself and what is below it; `None` if it leaves that to the object above. One that is shown at some time is
+/// shown.
+fn is_hidden<'a>(
+    archive: &Archive<'a>,
+    properties: &[Property<'a>],
+    name: &str,
+    scene: &mut Scene<'a>,
+) -> Result<Option<bool>, ReadError> {
+    let Some(visible) = samples(properties, "visible").filter(|s| s.count > 0 && matches!(s.pod, pod::I8 | pod::U8))
+    else {
+        return Ok(None);
+    };
+    let mut found = [false; 2];
+    for at in 0..visible.stored(visible.count - 1) + 1 {
+        archive.charge(1)?;
+        match visible.bytes_stored(at)?.first() {
+            Some(0) => found[0] = true,
+            Some(1) => found[1] = true,
+            _ => {} // as above
+        }
+    }
+    if found == [true; 2] {
+        scene.leave(format!("visibility that changes over time (\"{name:.100}\")"));
+    }
+    Ok(match found {
+        [_, true] => Some(false),
+        [true, false] => Some(true),
+        [false, false] => None,
+    })
 }
 
 /// "PolyMesh" of "…schema=AbcGeom_PolyMesh_v1;…".
@@ -68,56 +146,59 @@ fn schema(metadata: &str) -> Option<&str> {
     Some(text.rsplit_once("_v").map_or(text, |(name, _)| name))
 }
 
-fn samples<'a>(properties: &[Property<'a>], name: &str) -> Option<Samples<'a>> {
-    properties.iter().find(|p| p.name == name).and_then(|p| match p.value {
-        Value::Samples(samples) => Some(samples),
-        Value::Compound(_) => None,
-    })
-}
-
 /// The properties below the compound property `name`.
-fn below<'a>(archive: &Archive<'a>, object: &Object<'a>, name: &str) -> Result<Vec<Property<'a>>, ReadError> {
-    let properties = archive.properties(object)?;
-    match properties.into_iter().find(|p| p.name == name).map(|p| p.value) {
-        Some(Value::Compound(group)) => archive.properties_of(group),
+fn below<'a>(
+    archive: &Archive<'a>,
+    object: &Object<'a>,
+    properties: &[Property<'a>],
+    name: &str,
+) -> Result<Vec<Property<'a>>, ReadError> {
+    match properties.iter().find(|p| p.name == name).map(|p| &p.value) {
+        Some(Value::Compound(group)) => archive.properties_of(*group),
         _ => Err(damaged(format!("\"{:.100}\" has no property \"{name}\"", object.name))),
     }
 }
 
 impl<'a> PolyMesh<'a> {
-    /// The mesh of an object; `None` if it holds no samples.
+    /// Adds the mesh of an object to the scene, unless it holds no samples or changes over time. Result: whether it did.
     fn read(
         archive: &Archive<'a>,
         object: &Object<'a>,
-        above: Option<Rc<Xform<'a>>>,
-    ) -> Result<Option<Self>, ReadError> {
+        properties: &[Property<'a>],
+        (above, visible): (Option<Rc<Xform<'a>>>, bool),
+        scene: &mut Scene<'a>,
+    ) -> Result<bool, ReadError> {
         let name: String = object.name.chars().take(200).collect();
-        let properties = below(archive, object, ".geom")?;
         let needed = ["P", ".faceCounts", ".faceIndices"];
-        if needed.iter().any(|property| samples(&properties, property).is_some_and(|s| s.count == 0)) {
-            return Ok(None);
+        if needed.iter().any(|property| samples(properties, property).is_some_and(|s| s.count == 0)) {
+            scene.empty.push(name);
+            return Ok(false);
         }
         let get = |property: &str, pods: &[u8], extent: usize| {
             let found =
-                samples(&properties, property).filter(|s| s.count > 0 && pods.contains(&s.pod) && s.extent == extent);
+                samples(properties, property).filter(|s| s.count > 0 && pods.contains(&s.pod) && s.extent == extent);
             found.ok_or_else(|| damaged(format!("mesh \"{name}\" has no property \"{property}\" that can be used")))
         };
         let positions = get("P", &[pod::F32, pod::F64], 3)?;
-        let integers = |property: &str| {
-            let found = get(property, &[pod::I32], 1)?;
+        let (counts, indices) = (get(".faceCounts", &[pod::I32], 1)?, get(".faceIndices", &[pod::I32], 1)?);
+        // Equal samples are stored once, but a program may store them again.
+        let stays = |found: &Samples<'a>, alike: fn(&[u8], &[u8]) -> bool, price: fn(&[u8]) -> usize| {
             let first = found.bytes(0)?;
-            // Equal samples are stored once, but a program may store them again.
             for at in 1..found.stored(found.count - 1) + 1 {
                 let other = found.bytes_stored(at)?;
-                archive.charge(other.len() + 1)?;
-                if other != first {
-                    let feature = format!("mesh \"{name}\": connectivity that changes over time");
-                    return Err(ReadError::Unsupported { feature });
+                archive.charge(price(other))?;
+                if !alike(first, other) {
+                    return Ok::<_, ReadError>(false);
                 }
             }
-            Ok(first)
+            Ok(true)
         };
-        let (counts, indices) = (integers(".faceCounts")?, integers(".faceIndices")?);
+        let same = |list: &Samples<'a>| stays(list, |first, other| first == other, |other| other.len() + 1);
+        if !same(&counts)? || !same(&indices)? || !stays(&positions, |a, b| a.len() == b.len(), |_| 1)? {
+            scene.changing.push(name);
+            return Ok(false);
+        }
+        let (counts, indices) = (counts.bytes(0)?, indices.bytes(0)?);
         archive.charge(4 * (counts.len() + indices.len()))?;
         let numbers = |bytes: &'a [u8]| bytes.as_chunks::<4>().0.iter().map(|word| i32::from_le_bytes(*word));
         let negative = || damaged(format!("mesh \"{name}\" has faces with negative numbers"));
@@ -136,7 +217,10 @@ impl<'a> PolyMesh<'a> {
             }
             rest = after;
         }
-        Ok(Some(Self { name, polygons: Polygons { counts, indices }, positions, above }))
+        let drawn = Drawn::read(archive, properties, |kind| scene.leave(kind))?;
+        let polygons = Polygons { counts, indices };
+        scene.meshes.push(Self { name, polygons, positions, drawn, visible, above });
+        Ok(true)
     }
 
     /// Number of vertices in the first sample.
@@ -173,7 +257,7 @@ impl<'a> PolyMesh<'a> {
         world: &DAffine3,
         out: &mut Vec<DVec3>,
     ) -> Result<(), ReadError> {
-        let (from, to, s) = around(archive, &self.positions, time)?;
+        let (from, to, s) = archive.around(&self.positions, time)?;
         let start = out.len();
         archive.charge(24 * vertices + 200)?;
         out.extend(self.points(from, vertices)?.map(|p| world.transform_point3(p)));
@@ -203,35 +287,15 @@ impl<'a> PolyMesh<'a> {
     }
 }
 
-/// The samples before and after a time, and how far between them it lies: 0 at a sample, and beyond the ends.
-fn around(archive: &Archive, samples: &Samples, time: f64) -> Result<(usize, usize, f64), ReadError> {
-    /// Seconds; far below any frame, far above what sums of frame lengths lose.
-    const SAME: f64 = 1e-6;
-    let last = samples.count.saturating_sub(1);
-    if last == 0 {
-        return Ok((0, 0, 0.0));
-    }
-    let (mut low, mut high) = (0, last); // times ascend
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if archive.time(samples.sampling, middle)? <= time + SAME {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    let (before, next) = (archive.time(samples.sampling, low)?, (low + 1).min(last));
-    let after = archive.time(samples.sampling, next)?;
-    match time - before > SAME && after > before {
-        true => Ok((low, next, ((time - before) / (after - before)).clamp(0.0, 1.0))),
-        false => Ok((low, low, 0.0)),
-    }
-}
-
 impl<'a> Xform<'a> {
     /// The transform of an object; `None` if neither it nor those above it move anything.
-    fn read(archive: &Archive<'a>, object: &Object<'a>, above: Option<Rc<Self>>) -> Result<Option<Self>, ReadError> {
-        let properties = below(archive, object, ".xform")?;
+    fn read(
+        archive: &Archive<'a>,
+        object: &Object<'a>,
+        properties: &[Property<'a>],
+        above: Option<Rc<Self>>,
+    ) -> Result<Option<Self>, ReadError> {
+        let properties = below(archive, object, properties, ".xform")?;
         let inherits = match samples(&properties, ".inherits").filter(|s| s.count > 0 && s.pod == pod::BOOL) {
             Some(inherits) => inherits.bytes(0)?.first() != Some(&0),
             None => true,
@@ -255,7 +319,7 @@ impl<'a> Xform<'a> {
     fn local(&self, archive: &Archive<'a>, time: f64) -> Result<DAffine3, ReadError> {
         archive.charge(self.operations.len() + 100)?;
         let Some(values) = &self.values else { return self.matrix(&[]) };
-        let (from, to, s) = around(archive, values, time)?;
+        let (from, to, s) = archive.around(values, time)?;
         let before = self.matrix(values.bytes(from)?)?;
         if s == 0.0 {
             return Ok(before);

@@ -1,8 +1,8 @@
 //! Materials and file textures of a scene, in the words of glTF.
 
-use super::drawn::MOST_UVS;
 use crate::appearance::{CLAMP, Description, Images, REPEAT};
 use crate::contents::{Flaw, Resolve};
+use crate::corners::MOST_UVS;
 use crate::flaws::{Flaws, short};
 use dermis_rig::Appearance;
 use serde_json::{Map, Value, json};

@@ -22,6 +22,7 @@ mod shapes;
 mod write;
 
 pub use write::{common_space, write};
+pub(crate) use write::{unique, uv_set};
 
 use crate::contents::{Contents, Flaw, Format, ReadError, Resolve, Space, UpAxis};
 use crate::flaws::{Flaws, make_names_unique, make_unique};

@@ -142,16 +142,21 @@ impl<'a> Surface<'a> {
         drawn.iter().map(|&at| from_ours.transform_vector3(self.normals[at as usize]).normalize_or_zero()).collect()
     }
 
+    /// The material of every polygon of an object, by its number among the materials.
+    pub(crate) fn materials_of(&self, object: usize) -> Vec<Option<usize>> {
+        self.by_object[object].iter().map(|(polygon, _)| self.materials[*polygon]).collect()
+    }
+
     /// The slot of every polygon of an object, and the material of every slot. Where some polygons have none, a plain one stands for it.
     pub(crate) fn slots(&self, object: usize, materials: &mut Materials) -> (Vec<i32>, Vec<usize>) {
-        let polygons = &self.by_object[object];
+        let polygons = self.materials_of(object);
         let (mut slots, mut list) = (Vec::with_capacity(polygons.len()), Vec::new());
-        if polygons.iter().all(|(polygon, _)| self.materials[*polygon].is_none()) {
+        if polygons.iter().all(Option::is_none) {
             return (slots, list);
         }
         let mut known: HashMap<usize, i32> = HashMap::new();
-        for (polygon, _) in polygons {
-            let material = self.materials[*polygon].unwrap_or_else(|| materials.none());
+        for own in polygons {
+            let material = own.unwrap_or_else(|| materials.none());
             let slot = *known.entry(material).or_insert_with(|| {
                 list.push(material);
                 list.len() as i32 - 1

@@ -569,7 +569,8 @@ def convert(
     up, unit, fps
         How files are read that do not say it themselves.
     to_up, to_unit : optional
-        Axis that points up ("y" or "z") and metres per unit of an FBX or USD file that is written; Y by default, and 0.01 for FBX, 1 for USD.
+        Axis that points up ("y" or "z") and metres per unit of an FBX, USD or Alembic file that is written; Y by default, and 0.01
+        for FBX, 1 for USD, the input's unit for Alembic.
     replace : bool
         Whether an output that exists is replaced.
     progress : bool or callable, optional
@@ -853,7 +854,7 @@ def pose(
     out : path
         Where the skins go: a point cache, a bundle, or a folder for OBJ files.
     normals : bool
-        Whether OBJ files hold the normals of every skin.
+        Whether OBJ and Alembic files hold the normals of every skin.
     base_cache : path, optional
         Positions of a given base in every frame.
     swing : dict, optional

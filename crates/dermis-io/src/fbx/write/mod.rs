@@ -11,6 +11,8 @@ mod rate;
 mod shapes;
 mod takes;
 
+pub(crate) use names::{unique, uv_set};
+
 use crate::WriteError;
 use crate::contents::{Format, Space, UpAxis};
 use crate::skinned_scene::motion::{Stage, TICKS, Take, ticks};

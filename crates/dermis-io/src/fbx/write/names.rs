@@ -33,12 +33,12 @@ fn plain(name: &str, instead: &str) -> String {
 /// Names of several kinds of things that share one list, each as programs take it, and once.
 ///
 /// - `given`: kind and name of each
-pub(super) fn unique(given: &[(&'static str, &str)], renamed: &mut Vec<Renamed>) -> Vec<String> {
+pub(crate) fn unique(given: &[(&'static str, &str)], renamed: &mut Vec<Renamed>) -> Vec<String> {
     unique_as(given, |kind, name| if kind == CLIP { free(name) } else { plain(name, kind) }, renamed)
 }
 
 /// The name of a set of texture coordinates.
-pub(super) fn uv_set(set: usize) -> String {
+pub(crate) fn uv_set(set: usize) -> String {
     if set == 0 { "UVMap".into() } else { format!("UVMap_{}", set + 1) }
 }
 

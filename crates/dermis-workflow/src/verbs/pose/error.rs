@@ -46,7 +46,7 @@ impl Error {
 
     pub(crate) fn remedy(&self) -> Phrase {
         match self {
-            Self::NormalsLeftOut { .. } => "`normals` is for .obj and for folders of OBJ files".into(),
+            Self::NormalsLeftOut { .. } => "`normals` is for .obj, folders of OBJ files, and .abc".into(),
             Self::Secondary(_) | Self::Swing { .. } | Self::Cut { .. } => Phrase::default(),
         }
     }

@@ -80,6 +80,8 @@ pub struct PoseOutcome {
     pub swung: Option<Swung>,
     /// Vertices written per frame.
     pub vertices: usize,
+    /// What the format changed or left out, in words.
+    pub left_out: Vec<String>,
     /// Where the skins went.
     pub written: PathBuf,
 }
@@ -138,7 +140,7 @@ impl PoseRecipe {
         let normals = if self.normals { Normals::Written } else { Normals::LeftOut };
         let contents = posed(&model, motion);
         let records = &contents.records;
-        let vertices = step(watch, "pose", |progress| {
+        let (vertices, left_out) = step(watch, "pose", |progress| {
             let mut failed: Option<Error> = None;
             let mut pose = |at: usize, skin: &mut Vec<DVec3>| -> Result<(), Error> {
                 proceed(progress, at, records.len())?;
@@ -169,6 +171,7 @@ impl PoseRecipe {
             posed,
             swung,
             vertices,
+            left_out,
             written: out.path().to_path_buf(),
         })
     }
@@ -182,6 +185,7 @@ impl PoseOutcome {
             "written": self.written,
             "frames": self.posed.frames,
             "vertices": self.vertices,
+            "left_out": self.left_out,
             "guarded_frames": self.posed.held.0,
             "guarded_share": self.posed.held.1,
             "farthest": farthest.map(|(label, degrees, joint)| json!({"label": label, "degrees": degrees, "joint": joint})),
