@@ -72,6 +72,8 @@ pub enum Format {
     Fbx,
     /// Alembic, in its Ogawa container.
     Alembic,
+    /// USD: text, binary, or a package.
+    Usd,
     /// BVH: motion capture.
     Bvh,
     /// A take of markers, C3D or TRC: no contents, but places of markers.
@@ -90,6 +92,7 @@ impl fmt::Display for Format {
             Self::Mdd => "MDD",
             Self::Fbx => "FBX",
             Self::Alembic => "Alembic",
+            Self::Usd => "USD",
             Self::Bvh => "BVH",
             Self::Markers => "C3D or TRC",
             Self::Model => "model",

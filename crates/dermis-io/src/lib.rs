@@ -27,6 +27,8 @@ pub mod bvh;
 #[cfg(feature = "formats")]
 pub mod camera_tracks;
 pub mod contents;
+#[cfg(feature = "formats")]
+mod corners;
 pub mod curve;
 pub mod deformer_protocol;
 #[cfg(feature = "formats")]
@@ -65,6 +67,8 @@ pub mod stack_file;
 #[cfg(feature = "formats")]
 mod surface;
 mod tensors;
+#[cfg(feature = "formats")]
+pub mod usd;
 mod writing;
 
 pub use appearance::{AppearanceCounts, appearance_counts, base_colour_image};

@@ -10,7 +10,9 @@
 mod check;
 mod image;
 
-pub(crate) use image::{MOST_BESIDE, media_type, texture_extension};
+pub(crate) use image::{MOST_BESIDE, media_type};
+#[cfg(feature = "formats")]
+pub(crate) use image::{Pictures, Wrap};
 
 use crate::flaws::Flaws;
 use dermis_rig::{Appearance, Image};

@@ -1,12 +1,11 @@
 //! Materials and file textures of a scene, in the words of glTF.
 
-use super::drawn::MOST_UVS;
-use crate::appearance::{Description, MOST_BESIDE, media_type, texture_extension};
+use crate::appearance::{Description, MOST_BESIDE, Pictures, Wrap};
 use crate::contents::{Flaw, Resolve};
+use crate::corners::MOST_UVS;
 use crate::flaws::{Flaws, short};
-use dermis_rig::{Appearance, Image};
+use dermis_rig::Appearance;
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use ufbx::{Material, MaterialMap, SceneRoot, ShaderType, Texture, WrapMode};
 
@@ -25,8 +24,7 @@ pub(super) fn read(scene: &SceneRoot, name: &str, resolve: &Resolve<'_>, flaws: 
         resolve,
         is_ours: scene.metadata.creator.starts_with("Dermis "),
         left: MOST_BESIDE,
-        images: Vec::new(),
-        by_hash: HashMap::new(),
+        pictures: Pictures::default(),
         sets: HashMap::new(),
         known: HashMap::new(),
         made: Description::default(),
@@ -38,8 +36,8 @@ pub(super) fn read(scene: &SceneRoot, name: &str, resolve: &Resolve<'_>, flaws: 
         let material = files.material(material, flaws);
         files.made.materials.push(material);
     }
-    files.made.images = vec![json!({}); files.images.len()];
-    Some(Appearance { description: files.made.text(), images: files.images })
+    files.made.images = vec![json!({}); files.pictures.images.len()];
+    Some(Appearance { description: files.made.text(), images: files.pictures.images })
 }
 
 /// Textures as they are met.
@@ -50,9 +48,7 @@ struct Files<'a> {
     is_ours: bool,
     /// Bytes that may still be read beside the file.
     left: u64,
-    images: Vec<Image>,
-    /// Number of each image by the SHA-256 of its bytes.
-    by_hash: HashMap<[u8; 32], usize>,
+    pictures: Pictures,
     /// Number of each set of texture coordinates in the first mesh that has one of its name.
     sets: HashMap<String, usize>,
     /// Number of each texture met, by its number in the scene; `None` for one without a picture.
@@ -159,22 +155,10 @@ impl Files<'_> {
             }
         };
         let wrap = |mode: WrapMode| match mode {
-            WrapMode::Repeat => 10497,
-            WrapMode::Clamp => 33071,
+            WrapMode::Repeat => Wrap::Repeat,
+            WrapMode::Clamp => Wrap::Clamp,
         };
-        let sampler = json!({ "wrapS": wrap(texture.wrap_u), "wrapT": wrap(texture.wrap_v) });
-        let samplers = &mut self.made.samplers;
-        let sampler = samplers.iter().position(|known| *known == sampler).unwrap_or_else(|| {
-            samplers.push(sampler);
-            samplers.len() - 1
-        });
-        let mut made = json!({ "sampler": sampler });
-        match texture_extension(&self.images[image].media_type) {
-            None => made["source"] = json!(image),
-            Some(extension) => made["extensions"] = json!({ extension: { "source": image } }),
-        }
-        self.made.textures.push(made);
-        Some(self.made.textures.len() - 1)
+        Some(self.pictures.texture(image, [wrap(texture.wrap_u), wrap(texture.wrap_v)], &mut self.made))
     }
 
     /// The image of a file texture; the same bytes are one image.
@@ -185,15 +169,7 @@ impl Files<'_> {
             Some(content) => content.to_vec(),
             None => self.beside(texture)?,
         };
-        let hash: [u8; 32] = Sha256::digest(&bytes).into();
-        if let Some(&known) = self.by_hash.get(&hash) {
-            return Ok(known);
-        }
-        let shown = short(&texture.filename);
-        let media_type = media_type(&bytes).ok_or_else(|| format!("\"{shown}\" is no PNG, JPEG, WebP, KTX2 or DDS"))?;
-        self.images.push(Image { media_type: media_type.into(), bytes });
-        self.by_hash.insert(hash, self.images.len() - 1);
-        Ok(self.images.len() - 1)
+        self.pictures.add(bytes, &texture.filename)
     }
 
     /// The bytes of a file beside the scene's.

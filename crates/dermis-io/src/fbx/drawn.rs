@@ -1,108 +1,17 @@
-//! Drawn vertices: corners of polygons that share their vertex, texture coordinates, normal and colour.
+//! What corners of polygons show: texture coordinates, normal and colour.
 
-use crate::polygons::Split;
-use dermis_rig::RenderMesh;
+use crate::corners::{Corners, normal_at_rest, upper_left};
 use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec4};
-use dermis_rig::mesh::RenderPart;
-use dermis_rig::rotation::cofactor;
 use ufbx::VertexVec2;
 
-/// Sets of texture coordinates that are read.
-pub(super) const MOST_UVS: usize = 8;
-
-/// Attributes of polygon corners, one row of 32-bit words per corner: its vertex, texture coordinates of every set, normal,
-/// colour. Corners with equal rows are one drawn vertex.
-pub(super) struct Corners {
-    sets: usize,
-    width: usize,
-    rows: Vec<u32>,
-    /// Normals by corner, exact; the rows have them rounded, so that noise of an exporter does not split vertices.
-    normals: Vec<DVec3>,
-    has_normals: bool,
-    has_colors: bool,
-}
-
-impl Corners {
-    /// - `sets`: sets of texture coordinates of the fullest mesh, [`MOST_UVS`] at most
-    pub fn new(sets: usize) -> Self {
-        let width = 1 + 2 * sets + 3 + 4;
-        Self { sets, width, rows: Vec::new(), normals: Vec::new(), has_normals: false, has_colors: false }
-    }
-
-    /// Adds a corner of the mesh `source` that shows vertex `vertex` of all.
-    pub fn push(&mut self, source: &ufbx::Mesh, corner: u32, vertex: u32, rest: &DAffine3) {
-        let at = corner as usize;
-        self.rows.push(vertex);
-        for set in 0..self.sets {
-            let uv = source.uv_sets.get(set).map_or(DVec2::ZERO, |set| uv(&set.vertex_uv, at)).as_vec2();
-            self.rows.extend([uv.x + 0.0, uv.y + 0.0].map(f32::to_bits)); // −0 and 0 are the same
-        }
-        let normals = &source.vertex_normal;
-        let own = normals.indices.get(at).and_then(|&at| normals.values.get(at as usize)).filter(|_| normals.exists);
-        let normal = own.map_or(DVec3::ZERO, |n| {
-            // Normals turn with the cofactor matrix, which a mirror turns inside out.
-            let turned = cofactor(&rest.matrix3) * DVec3::new(n.x, n.y, n.z);
-            (turned * rest.matrix3.determinant().signum()).try_normalize().unwrap_or(DVec3::ZERO)
-        });
-        self.has_normals |= normal != DVec3::ZERO;
-        self.normals.push(normal);
-        self.rows.extend((normal * 4096.0).round().to_array().map(|x| x as i32 as u32));
-        let color = color(source, at);
-        self.has_colors |= color.is_some();
-        self.rows.extend(color.unwrap_or(Vec4::ONE).to_array().map(|c| (c + 0.0).to_bits()));
-    }
-
-    /// Whether corners say more than their vertices do.
-    pub fn say_more(&self) -> bool {
-        self.sets > 0 || self.has_normals
-    }
-
-    /// The drawn mesh, with a drawn vertex also for each of the `vertices` that no polygon has. Drawn vertices are in the order
-    /// of the vertices, so that a file written from them and read again keeps that order.
-    pub fn render(mut self, vertices: usize, split: &Split, parts: Vec<RenderPart>) -> RenderMesh {
-        let corners = self.normals.len();
-        let mut used = vec![false; vertices];
-        self.rows.chunks_exact(self.width).for_each(|row| used[row[0] as usize] = true);
-        for vertex in (0..vertices).filter(|&vertex| !used[vertex]) {
-            self.rows.push(vertex as u32);
-            self.rows.resize(self.rows.len() + self.width - 5, 0);
-            self.rows.extend([1.0f32.to_bits(); 4]);
-            self.normals.push(DVec3::ZERO);
-        }
-        let row = |corner: u32| &self.rows[corner as usize * self.width..(corner as usize + 1) * self.width];
-        let mut order: Vec<u32> = (0..self.normals.len() as u32).collect();
-        order.sort_unstable_by(|&a, &b| row(a).cmp(row(b)).then(a.cmp(&b)));
-        let mut place = vec![0u32; order.len()];
-        let mut made = RenderMesh {
-            parts,
-            by_corner: true,
-            more_uvs: vec![Vec::new(); self.sets.saturating_sub(1)],
-            ..RenderMesh::default()
-        };
-        for same in order.chunk_by(|&a, &b| row(a) == row(b)) {
-            same.iter().for_each(|&corner| place[corner as usize] = made.source.len() as u32);
-            let row = row(same[0]);
-            made.source.push(row[0]);
-            let number = |at: usize| f32::from_bits(row[at]);
-            for set in 0..self.sets {
-                let uv = DVec2::new(number(1 + 2 * set).into(), number(2 + 2 * set).into());
-                match set {
-                    0 => made.uvs.push(uv),
-                    _ => made.more_uvs[set - 1].push(uv),
-                }
-            }
-            if self.has_normals {
-                made.normals.push(self.normals[same[0] as usize]);
-            }
-            if self.has_colors {
-                let at = self.width - 4;
-                made.colors.push(Vec4::new(number(at), number(at + 1), number(at + 2), number(at + 3)));
-            }
-        }
-        place.truncate(corners);
-        made.triangles = split.over(&place);
-        made
-    }
+/// Adds a corner of the mesh `source` that shows vertex `vertex` of all.
+pub(super) fn push(corners: &mut Corners, source: &ufbx::Mesh, corner: u32, vertex: u32, rest: &DAffine3) {
+    let at = corner as usize;
+    let normals = &source.vertex_normal;
+    let own = normals.indices.get(at).and_then(|&at| normals.values.get(at as usize)).filter(|_| normals.exists);
+    let normal = own.map_or(DVec3::ZERO, |n| normal_at_rest(rest, DVec3::new(n.x, n.y, n.z)));
+    let set = |set: usize| source.uv_sets.get(set).map_or(DVec2::ZERO, |set| uv(&set.vertex_uv, at));
+    corners.push(vertex, set, normal, color(source, at));
 }
 
 /// The colour of a corner.
@@ -112,10 +21,8 @@ pub fn color(source: &ufbx::Mesh, corner: usize) -> Option<Vec4> {
     Some(Vec4::new(color.x as f32, color.y as f32, color.z as f32, color.w as f32))
 }
 
-/// Texture coordinates of a corner: from the lower left in FBX, from the upper left inside, as in glTF.
+/// Texture coordinates of a corner.
 fn uv(set: &VertexVec2, corner: usize) -> DVec2 {
     let value = set.indices.get(corner).and_then(|&at| set.values.get(at as usize)).filter(|_| set.exists);
-    let uv = value.map_or(DVec2::ZERO, |uv| DVec2::new(uv.x, 1.0 - uv.y));
-    // What 32 bits cannot hold is no place on an image.
-    if uv.as_vec2().is_finite() { uv } else { DVec2::ZERO }
+    value.map_or(DVec2::ZERO, |uv| upper_left(DVec2::new(uv.x, uv.y)))
 }

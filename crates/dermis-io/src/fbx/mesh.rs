@@ -1,10 +1,10 @@
 //! Meshes of a scene as one mesh, with weights and blend shapes.
 
 use super::bones::{Bones, is_weighted};
-use super::drawn::{self, Corners, MOST_UVS};
 use super::shapes::Alike;
-use super::{affine, damaged, shapes};
+use super::{affine, damaged, drawn, shapes};
 use crate::contents::{Contents, Flaw, MorphTarget, ReadError};
+use crate::corners::{Corners, MOST_UVS};
 use crate::flaws::{Flaws, short};
 use crate::polygons::Split;
 use crate::surface;
@@ -142,7 +142,7 @@ impl Joined {
             let mirrored = rest.matrix3.determinant() < 0.0;
             let faces = faces(source, start as u32, mirrored, &mut polygons, flaws);
             for (corner, &vertex) in faces.corners.iter().zip(&polygons.indices[begin..]) {
-                corners.push(source, *corner, vertex, &rest);
+                drawn::push(&mut corners, source, *corner, vertex, &rest);
             }
             for (material, triangles) in faces.runs {
                 let material = material.and_then(|at| node.materials.get(at).or_else(|| source.materials.get(at)));
