@@ -49,7 +49,7 @@ pub(super) fn join(
         let (name, vertices) = (block.name.clone(), block.geometry.vertices as u32);
         joined.mesh.objects.push(MeshObject { name, vertices, visible: block.visible });
     }
-    joined.finish(stage, materials, contents, flaws)
+    joined.finish(stage, scene.is_skinned, materials, contents, flaws)
 }
 
 /// What is joined so far.
@@ -202,6 +202,7 @@ impl Joined {
     fn finish(
         self,
         stage: &Stage<'_, '_>,
+        is_skinned: bool,
         materials: Materials<'_>,
         contents: &mut Contents,
         flaws: &mut Flaws,
@@ -227,7 +228,7 @@ impl Joined {
             render.appearance = materials.finish().map(Arc::new);
             mesh.render = Some(render);
         }
-        if contents.skeleton.is_some() {
+        if is_skinned {
             let (weights, mended) = Influences::from_rows(rows)?.normalised();
             flaws.warn(Flaw::WeightSum, mended.rescaled, Some(format!("the worst is off by {:.3e}", mended.worst)));
             flaws.warn(Flaw::Unbound, mended.unbound, None);

@@ -59,9 +59,9 @@ fn damaged(reason: impl Into<String>) -> ReadError {
 /// - `resolve`: a file beside this one, by its relative path; called for layers and images within the folder, a gigabyte at most
 ///
 /// What is below the default prim is read, or the whole stage if it has none. Meshes are objects in the order of the stage, hidden
-/// ones too; guides and proxies are left out and named. With a skeleton, a mesh without influences is a bone of its own if it moves or
-/// has blend shapes, and left out otherwise. Without a skeleton all meshes stand where the scene shows them, and where any of them
-/// moves, every moment at which something was sampled is a record. Joints are called by the last part of their path.
+/// ones too; guides and proxies are left out and named. If any mesh has joints, one without is a bone of its own if it moves or
+/// has blend shapes, and left out otherwise. If none has, all stand where the scene shows them, and where any of them moves, every
+/// moment at which something was sampled is a record. Joints are called by the last part of their path.
 ///
 /// What the scene plays is one clip, named after its animation: of several animations that play at once, the first. Animations that
 /// nothing plays are clips as well, if all their joints are those of the only skeleton. Time is the time code over the time codes per second. The default pose is
@@ -124,8 +124,11 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
     if let Some(rig) = &contents.skeleton {
         let shown = player.still();
         contents.default_pose = crate::shown::moved_from_rest(rig, shown, contents.mesh.as_ref(), &mut flaws);
+    }
+    if contents.skeleton.is_some() || !contents.morphs.is_empty() {
         contents.clips = clips::read(&stage, &prims, &skeletons, player, rate, &mut flaws)?;
-    } else {
+    }
+    if !scene.is_skinned {
         frames::read(&scene, &world, rate, &budget, &mut contents)?;
     }
     contents.frames_per_second = Some(rate);

@@ -39,10 +39,13 @@ pub(super) fn shown(stage: &Stage<'_, '_>, default: Option<&str>, flaws: &mut Fl
     let mut open = vec![start];
     while let Some(at) = open.pop() {
         let prim = &stage.prims[at];
-        let purpose = stage.word(at, "purpose")?.filter(|purpose| matches!(&**purpose, "guide" | "proxy"));
-        if let Some(purpose) = purpose {
-            flaws.unread(&format!("<{}>, whose purpose is {purpose}", stage.path(at)));
-            continue;
+        if &*prim.kind == "Mesh" {
+            // Skeletons are guides as well, and move what is drawn.
+            let purpose = stage.inherited(at, "purpose").map(|own| own.words()).transpose()?.unwrap_or_default();
+            if let Some(purpose) = purpose.first().filter(|purpose| matches!(&***purpose, "guide" | "proxy")) {
+                flaws.unread(&format!("mesh <{}>, whose purpose is {purpose}", stage.path(at)));
+                continue;
+            }
         }
         if !READ.contains(&&*prim.kind) {
             *unread.entry(format!("{:.100}", prim.kind)).or_default() += 1;
@@ -72,7 +75,7 @@ pub(super) enum Hung {
     Skin(Skin),
     /// A bone of its own.
     Own,
-    /// The world: the file has no skeleton.
+    /// The world: no mesh of the file has joints.
     World,
 }
 
@@ -94,6 +97,8 @@ pub(super) struct Scene<'s> {
     pub blocks: Vec<Block<'s>>,
     /// Names of all sets of texture coordinates.
     pub sets: Vec<String>,
+    /// Whether any mesh has joints.
+    pub is_skinned: bool,
 }
 
 impl<'s> Scene<'s> {
@@ -106,20 +111,24 @@ impl<'s> Scene<'s> {
     ) -> Result<Self, ReadError> {
         let meshes: Vec<usize> = prims.iter().copied().filter(|&prim| stage.is(prim, "Mesh")).collect();
         let sets = sets(stage, &meshes, flaws);
-        let mut blocks = Vec::new();
-        for prim in meshes {
+        let (mut blocks, mut skins) = (Vec::new(), Vec::new());
+        for &prim in &meshes {
             let Some(geometry) = Geometry::read(stage, prim, &sets, flaws)? else { continue };
-            let (chain, path) = (Arc::clone(&chains[prim]), stage.path(prim));
             let skeleton = skin::skeleton_of(stage, prim, skeletons)?;
             let skin = match skeleton {
                 Some(at) => Skin::read(stage, prim, (at, &skeletons[at]), geometry.vertices, flaws)?,
                 None => None,
             };
+            skins.push((prim, geometry, skeleton, skin));
+        }
+        let is_skinned = skins.iter().any(|(.., skin)| skin.is_some());
+        for (prim, geometry, skeleton, skin) in skins {
+            let (chain, path) = (Arc::clone(&chains[prim]), stage.path(prim));
             let shapes = skin::shapes(stage, prim, geometry.vertices, flaws)?;
             let moves = xform::times(&chain).next().is_some();
             let hung = match skin {
                 Some(skin) => Hung::Skin(skin),
-                None if skeletons.is_empty() => Hung::World,
+                None if !is_skinned => Hung::World,
                 None => {
                     let kept = moves || (!shapes.is_empty() && skeleton.is_some());
                     let fate = if kept { "a bone of its own" } else { "left out" };
@@ -130,7 +139,7 @@ impl<'s> Scene<'s> {
                     Hung::Own
                 }
             };
-            if !skeletons.is_empty() && geometry.points.is_animated() {
+            if is_skinned && geometry.points.is_animated() {
                 flaws.unread(&format!("moving points of <{path}>, which are not joints"));
             }
             if stage.said(prim, "points", |spec| spec.is_spline.then_some(())).is_some() {
@@ -144,7 +153,7 @@ impl<'s> Scene<'s> {
             let name = stage.prims[prim].name.to_string();
             blocks.push(Block { prim, name, geometry, chain, hung, shapes, skeleton, visible: !hidden });
         }
-        Ok(Self { blocks, sets })
+        Ok(Self { blocks, sets, is_skinned })
     }
 }
 

@@ -123,7 +123,7 @@ pub(super) fn motion(stage: &Stage<'_, '_>, prim: usize, joints: &[Name], rate: 
 }
 
 impl Skeleton {
-    /// Every skeleton of the stage that has joints, in its order.
+    /// Every skeleton of the stage, in its order. One without joints still has an animation of blend shapes.
     pub fn all(
         stage: &Stage<'_, '_>,
         prims: &[usize],
@@ -134,10 +134,6 @@ impl Skeleton {
         let mut made = Vec::new();
         for &prim in prims.iter().filter(|&&prim| stage.is(prim, "Skeleton")) {
             let joints = stage.words(prim, "joints")?;
-            if joints.is_empty() {
-                flaws.unread(&format!("skeleton <{}> without joints", stage.path(prim)));
-                continue;
-            }
             made.push(Self::read(stage, prim, joints, Arc::clone(&chains[prim]), rate, flaws)?);
         }
         Ok(made)

@@ -144,9 +144,10 @@ pub(super) fn shapes(
         let places = stage.attribute(shape, "pointIndices").map(|own| own.rest()).transpose()?;
         let offsets = offsets.values.as_chunks::<3>().0;
         let count = places.as_ref().map_or(vertices, |places| places.values.len());
-        if offsets.len() != count {
+        if !offsets.is_empty() && offsets.len() != count {
             let (found, path) = (offsets.len(), stage.path(shape));
-            return Err(damaged(format!("blend shape <{path}> has {found} offsets for {count} points")));
+            flaws.add(Flaw::CountMismatch, || format!("{found} offsets of blend shape <{path}> for {count} points"));
+            continue;
         }
         stage.budget.charge(offsets.len().saturating_mul(40))?;
         let mut own = Vec::with_capacity(offsets.len());

@@ -68,7 +68,7 @@ impl Track {
             return a.clone();
         }
         let pairs = a.as_chunks::<4>().0.iter().zip(b.as_chunks::<4>().0);
-        pairs.flat_map(|(a, b)| to_numbers(quaternion(a).slerp(quaternion(b), s))).collect()
+        pairs.flat_map(|(a, b)| slerp(a, b, s)).collect()
     }
 }
 
@@ -80,17 +80,25 @@ pub(super) fn blend(a: &[f64], b: &[f64], s: f64) -> Vec<f64> {
     }
 }
 
-/// A unit quaternion of w, x, y, z; no turn if it has no length.
+/// A quaternion of w, x, y, z. One whose length is about 1 is taken as it is, as the format has it; no turn if it has no length.
 pub(super) fn quaternion(wxyz: &[f64; 4]) -> DQuat {
     let [w, x, y, z] = *wxyz;
     let turn = DQuat::from_xyzw(x, y, z, w);
-    let length = turn.length();
-    match length.is_finite() && length > 1e-12 {
-        true => turn / length,
-        false => DQuat::IDENTITY,
+    match turn.length() {
+        length if (length - 1.0).abs() < 1e-2 => turn,
+        length if length.is_finite() && length > 1e-12 => turn / length,
+        _ => DQuat::IDENTITY,
     }
 }
 
-fn to_numbers(turn: DQuat) -> [f64; 4] {
-    [turn.w, turn.x, turn.y, turn.z]
+/// The shorter way between two turns, at constant speed. Source: OpenUSD, `GfSlerp`.
+fn slerp(a: &[f64; 4], b: &[f64; 4], s: f64) -> [f64; 4] {
+    let dot: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
+    let angle = dot.abs().min(1.0).acos();
+    let (from, to) = match 1.0 - dot.abs() > 1e-5 {
+        true => (((1.0 - s) * angle).sin() / angle.sin(), (s * angle).sin() / angle.sin()),
+        false => (1.0 - s, s),
+    };
+    let to = if dot < 0.0 { -to } else { to };
+    std::array::from_fn(|at| from * a[at] + to * b[at])
 }

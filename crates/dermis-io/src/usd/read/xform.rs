@@ -110,7 +110,7 @@ impl Op {
                 let turns = axes[..count].iter().map(|&axis| turn(axis, angle(axis)));
                 DAffine3::from_mat3(turns.fold(DMat3::IDENTITY, |all, own| own * all))
             }
-            Kind::Orient => DAffine3::from_quat(quaternion(&[values[0], values[1], values[2], values[3]])),
+            Kind::Orient => DAffine3::from_quat(quaternion(&[values[0], values[1], values[2], values[3]]).normalize()),
             Kind::Matrix => values.as_array().map_or(DAffine3::IDENTITY, matrix),
         };
         match self.inverse {
