@@ -59,9 +59,10 @@ impl Motion {
             .flat_map(|own| own.times.iter().copied())
     }
 
-    /// Weights of its shapes in their order.
+    /// Weights of its shapes in their order. Without a time: zero where they are said over time alone.
     pub fn weights(&self, time: Option<f64>) -> Vec<f64> {
-        let mut weights = self.weights.at(time);
+        let shows = time.is_some() || self.weights.times.is_empty();
+        let mut weights = if shows { self.weights.at(time) } else { Vec::new() };
         weights.resize(self.shapes.len(), 0.0);
         weights
     }

@@ -5,7 +5,7 @@
 
 use super::layer::Name;
 use super::stage::Stage;
-use super::track::{Track, quaternion};
+use super::track::Track;
 use crate::contents::{Flaw, ReadError};
 use crate::flaws::Flaws;
 use dermis_rig::glam::{DAffine3, DMat3, DMat4, DVec3};
@@ -110,7 +110,13 @@ impl Op {
                 let turns = axes[..count].iter().map(|&axis| turn(axis, angle(axis)));
                 DAffine3::from_mat3(turns.fold(DMat3::IDENTITY, |all, own| own * all))
             }
-            Kind::Orient => DAffine3::from_quat(quaternion(&[values[0], values[1], values[2], values[3]]).normalize()),
+            Kind::Orient => {
+                // As `GfRotation` has it: the angle is that of w, the axis that of the rest.
+                let (axis, angle) =
+                    (DVec3::new(values[1], values[2], values[3]), 2.0 * values[0].clamp(-1.0, 1.0).acos());
+                let turn = axis.try_normalize().map(|axis| DAffine3::from_axis_angle(axis, angle));
+                turn.unwrap_or(DAffine3::IDENTITY)
+            }
             Kind::Matrix => values.as_array().map_or(DAffine3::IDENTITY, matrix),
         };
         match self.inverse {
