@@ -334,14 +334,17 @@ pub fn matching(
     note: &mut FileNote,
 ) -> Result<Matching, FileError> {
     let first = contents.mesh.as_ref().map(|m| m.positions.as_slice()).filter(|rest| rest.len() == count);
-    // The first frame of an OBJ sequence or an Alembic file is a pose, not the rest mesh.
-    let rest = first.filter(|_| !matches!(contents.format, Format::Obj | Format::Alembic));
+    // The first frame of an OBJ sequence, an Alembic file or a moving mesh of USD is a pose, not the rest mesh.
+    let is_cache = match contents.format {
+        Format::Alembic => true,
+        Format::Usd => contents.skeleton.is_none() && !contents.records.is_empty(),
+        _ => false,
+    };
+    let rest = first.filter(|_| !is_cache && contents.format != Format::Obj);
     let tolerance = options.match_tolerance * mesh.diagonal();
     let matching = match match_vertices(mesh, rest, count, tolerance) {
         // Where counts differ the first frame may show the rest pose, which positions prove.
-        Err(dermis_io::MatchError::Counts { .. }) if contents.format == Format::Alembic => {
-            match_vertices(mesh, first, count, tolerance)
-        }
+        Err(dermis_io::MatchError::Counts { .. }) if is_cache => match_vertices(mesh, first, count, tolerance),
         other => other,
     };
     let matching = matching.map_err(|source| FileError::Match { path: path.into(), source })?;

@@ -11,6 +11,7 @@ mod scene;
 mod stack;
 mod stored;
 mod table;
+mod usd;
 
 /// A function that takes any bytes.
 pub struct Target {
@@ -43,6 +44,8 @@ pub const ALL: &[Target] = &[
     Target { name: "fbx_edits", run: fbx::edits, seeds: scripts, words: &[] },
     Target { name: "alembic", run: alembic::bytes, seeds: alembic::seeds, words: &[] },
     Target { name: "alembic_edits", run: alembic::edits, seeds: scripts, words: &[] },
+    Target { name: "usda", run: usd::bytes, seeds: usd::text_seeds, words: usd::WORDS },
+    Target { name: "usdc", run: usd::bytes, seeds: usd::binary_seeds, words: &[] },
     Target { name: "obj", run: plain::obj, seeds: plain::obj_seeds, words: plain::OBJ_WORDS },
     Target { name: "bvh", run: plain::bvh, seeds: plain::bvh_seeds, words: plain::BVH_WORDS },
     Target { name: "take", run: plain::take, seeds: plain::take_seeds, words: plain::TAKE_WORDS },

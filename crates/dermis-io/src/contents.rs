@@ -72,7 +72,7 @@ pub enum Format {
     Fbx,
     /// Alembic, in its Ogawa container.
     Alembic,
-    /// USD: text or a package.
+    /// USD: text, binary, or a package.
     Usd,
     /// BVH: motion capture.
     Bvh,

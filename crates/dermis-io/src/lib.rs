@@ -5,7 +5,7 @@
 //! flaws it mended as counted [`Warning`]s. Every writer has one form, `write(what, options, out)`, and one error,
 //! [`WriteError`]; [`to_bytes`] collects what a writer writes.
 //!
-//! NumPy archives, glTF, OBJ and Alembic are read by code of this crate, on `zip`, `serde_json` and plain text. The crates
+//! NumPy archives, glTF, OBJ, USD and Alembic are read by code of this crate, on `zip`, `serde_json`, `lz4_flex` and plain text. The crates
 //! for these formats allocate what a file's header promises, or index by what it names, or reorder vertices. A hostile header
 //! must not cost memory, and examples are matched by the order of their vertices. Every reader checks a promise against the
 //! bytes that the file has before it allocates. FBX is read by the C library `ufbx`, whose memory is limited by the file's

@@ -6,10 +6,13 @@
 //! taken. Where all of them are far off, the topmost joint says it, which a pose seldom turns. Joints that carry no skin
 //! say nothing: exporters give them bind matrices of their own.
 
-use crate::agree::{AGREE, apart};
+use crate::agree::{AGREE, apart, corners};
+use crate::contents::Flaw;
+use crate::flaws::Flaws;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::rotation::{nearest_rotation, quat_from_matrix, rotation_vector};
 use dermis_rig::skeleton::{frobenius, invert};
+use dermis_rig::{Mesh, Skeleton, WorldPose};
 
 /// Nodes above a skeleton whose spaces are tried; more are a hostile file's.
 pub(crate) const SPACES: usize = 8;
@@ -114,6 +117,30 @@ impl Carrier {
         let matrix3 = nearest_rotation(&(self.map.matrix3 * sign)) * (scale * sign);
         DAffine3 { matrix3, translation: self.map.transform_point3(self.place) - matrix3 * self.place }
     }
+}
+
+/// A pose that a file shows without a clip, if it moves the mesh's box away from rest and is finite; bones that do are counted.
+pub(crate) fn moved_from_rest(
+    skeleton: &Skeleton,
+    shown: WorldPose,
+    mesh: Option<&Mesh>,
+    flaws: &mut Flaws,
+) -> Option<WorldPose> {
+    let bounds = mesh.map(Mesh::bounds).unwrap_or_else(|| {
+        let start = (DVec3::INFINITY, DVec3::NEG_INFINITY);
+        skeleton.bind().iter().fold(start, |(low, high), b| (low.min(b.translation), high.max(b.translation)))
+    });
+    let corners = corners(bounds);
+    let diagonal = corners[0].distance(corners[7]);
+    let mut is_rest = true;
+    for (bone, now) in skeleton.bones().zip(shown.bones.iter()) {
+        let moved = *now * skeleton.inverse_bind()[bone];
+        if apart(&moved, &DAffine3::IDENTITY, &corners) > AGREE * diagonal {
+            flaws.add(Flaw::NotAtBind, || skeleton.names()[bone].clone());
+            is_rest = false;
+        }
+    }
+    (!is_rest && shown.bones.iter().all(|bone| bone.is_finite())).then_some(shown)
 }
 
 /// Whether two maps of a box are one, within `tolerance` of the size of `b`'s image.

@@ -30,6 +30,7 @@ pub mod scanner;
 pub mod snapshot;
 pub mod textured;
 pub mod tree;
+pub mod usd;
 
 pub use arm::{Arm, ArmPose};
 pub use modifier::SmoothingModifier;

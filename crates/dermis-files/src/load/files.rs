@@ -85,7 +85,6 @@ fn open(path: &Path) -> io::Result<(File, u64)> {
 fn not_read_yet(name: &str) -> Option<&'static str> {
     let ending = name.rsplit_once('.')?.1.to_ascii_lowercase();
     Some(match ending.as_str() {
-        "usd" | "usda" | "usdc" | "usdz" => "USD files are not read yet",
         "blend" => "Blender files are read by Blender alone",
         "ma" | "mb" => "Maya scenes are read by Maya alone",
         "max" => "3ds Max scenes are read by 3ds Max alone",
@@ -103,8 +102,7 @@ fn way_out(name: &str) -> &'static str {
         "ma" | "mb" => "export the rig as FBX with baked animation, and the skin as Alembic (docs/from-maya.md)",
         "hip" | "hiplc" | "hipnc" => "export the rig as FBX or glTF, and the skin as Alembic (docs/from-houdini.md)",
         "max" => "export the rig as FBX with baked animation, and the skin as Alembic",
-        "usd" | "usda" | "usdc" | "usdz" => "export glTF, FBX or Alembic instead",
-        _ => "use .glb, .gltf, .fbx, .abc, .npz, .obj, .pc2, .mdd, .bvh or .dermis",
+        _ => "use .glb, .gltf, .fbx, .usd, .abc, .npz, .obj, .pc2, .mdd, .bvh or .dermis",
     }
 }
 
@@ -144,9 +142,9 @@ pub fn read_contents_with(path: &Path, space: &Space, wanted: BundleShapes) -> R
             let hint = "`dermis markers` turns it into the motion of a rig (docs/mocap.md)";
             return Err(FileError::lacks(path, "a take of markers moves no skeleton by itself", hint));
         }
-        Format::Usd => return Err(FileError::lacks(path, "USD files are written, not read", way_out("file.usd"))),
         Format::Bvh => dermis_io::bvh::read(&bytes, &name, space),
         Format::Fbx => dermis_io::fbx::read(&bytes, &name, &resolve),
+        Format::Usd => dermis_io::usd::read(&bytes, &name, &resolve),
         Format::Model => dermis_io::model_file::read(&bytes).map(|model| Contents {
             name: name.clone(),
             format,

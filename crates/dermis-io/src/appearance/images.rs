@@ -15,24 +15,15 @@ pub(crate) const CLAMP: u64 = 33071;
 /// It is mirrored where it repeats.
 pub(crate) const MIRROR: u64 = 33648;
 
-/// Images as they are met; the same bytes are one image.
-pub(crate) struct Images<'a> {
-    stem: &'a str,
-    resolve: &'a Resolve<'a>,
-    /// Bytes that may still be read beside the file.
-    left: u64,
+/// Images in the order met; the same bytes are one.
+#[derive(Default)]
+pub(crate) struct Images {
     list: Vec<Image>,
     /// Number of each image by the SHA-256 of its bytes.
     by_hash: HashMap<[u8; 32], usize>,
 }
 
-impl<'a> Images<'a> {
-    /// - `name`: the file that names the images
-    pub fn new(name: &'a str, resolve: &'a Resolve<'a>) -> Self {
-        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-        Self { stem, resolve, left: MOST_BESIDE, list: Vec::new(), by_hash: HashMap::new() }
-    }
-
+impl Images {
     /// The number of an image. `shown` is its file, for the reason why it is none.
     pub fn add(&mut self, bytes: Vec<u8>, shown: &str) -> Result<usize, String> {
         let hash: [u8; 32] = Sha256::digest(&bytes).into();
@@ -46,9 +37,47 @@ impl<'a> Images<'a> {
         Ok(self.list.len() - 1)
     }
 
+    /// Adds a texture of an image to the description, which goes on beyond it as `wraps` say. Result: its number.
+    pub fn texture(&self, image: usize, wraps: [u64; 2], made: &mut Description) -> usize {
+        let sampler = json!({ "wrapS": wraps[0], "wrapT": wraps[1] });
+        let sampler = made.samplers.iter().position(|known| *known == sampler).unwrap_or_else(|| {
+            made.samplers.push(sampler);
+            made.samplers.len() - 1
+        });
+        let mut texture = json!({ "sampler": sampler });
+        match texture_extension(&self.list[image].media_type) {
+            None => texture["source"] = json!(image),
+            Some(extension) => texture["extensions"] = json!({ extension: { "source": image } }),
+        }
+        made.textures.push(texture);
+        made.textures.len() - 1
+    }
+
+    /// The appearance of a description and the images.
+    pub fn with(self, mut made: Description) -> Appearance {
+        made.images = vec![json!({}); self.list.len()];
+        Appearance { description: made.text(), images: self.list }
+    }
+}
+
+/// Files beside the one that is read.
+pub(crate) struct Beside<'a> {
+    stem: &'a str,
+    resolve: &'a Resolve<'a>,
+    /// Bytes that may still be read.
+    left: u64,
+}
+
+impl<'a> Beside<'a> {
+    /// - `name`: the file that names the others
+    pub fn new(name: &'a str, resolve: &'a Resolve<'a>) -> Self {
+        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+        Self { stem, resolve, left: MOST_BESIDE }
+    }
+
     /// The bytes of the first file there is among `paths`, each looked for under itself, under its name alone, in `textures/` and in
     /// `STEM.fbm/`, never outside the folder.
-    pub fn beside(&mut self, paths: &[&str]) -> Result<Vec<u8>, String> {
+    pub fn read(&mut self, paths: &[&str]) -> Result<Vec<u8>, String> {
         let mut tried = Vec::new();
         for path in paths {
             let parts: Vec<&str> = path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".").collect();
@@ -73,27 +102,5 @@ impl<'a> Images<'a> {
         }
         let shown = paths.iter().find(|path| !path.is_empty()).copied().unwrap_or_default();
         Err(format!("\"{}\" is neither in the file nor beside it", short(shown)))
-    }
-
-    /// Adds a texture of an image to the description, which goes on beyond it as `wraps` say. Result: its number.
-    pub fn texture(&self, image: usize, wraps: [u64; 2], made: &mut Description) -> usize {
-        let sampler = json!({ "wrapS": wraps[0], "wrapT": wraps[1] });
-        let sampler = made.samplers.iter().position(|known| *known == sampler).unwrap_or_else(|| {
-            made.samplers.push(sampler);
-            made.samplers.len() - 1
-        });
-        let mut texture = json!({ "sampler": sampler });
-        match texture_extension(&self.list[image].media_type) {
-            None => texture["source"] = json!(image),
-            Some(extension) => texture["extensions"] = json!({ extension: { "source": image } }),
-        }
-        made.textures.push(texture);
-        made.textures.len() - 1
-    }
-
-    /// The appearance of a description and the images.
-    pub fn with(self, mut made: Description) -> Appearance {
-        made.images = vec![json!({}); self.list.len()];
-        Appearance { description: made.text(), images: self.list }
     }
 }

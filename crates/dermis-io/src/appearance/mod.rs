@@ -14,7 +14,7 @@ mod images;
 
 pub(crate) use image::{MOST_BESIDE, media_type, texture_extension};
 #[cfg(feature = "formats")]
-pub(crate) use images::{CLAMP, Images, MIRROR, REPEAT};
+pub(crate) use images::{Beside, CLAMP, Images, MIRROR, REPEAT};
 
 use crate::flaws::Flaws;
 use dermis_rig::{Appearance, Image};

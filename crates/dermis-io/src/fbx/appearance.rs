@@ -1,6 +1,6 @@
 //! Materials and file textures of a scene, in the words of glTF.
 
-use crate::appearance::{CLAMP, Description, Images, REPEAT};
+use crate::appearance::{Beside, CLAMP, Description, Images, REPEAT};
 use crate::contents::{Flaw, Resolve};
 use crate::corners::MOST_UVS;
 use crate::flaws::{Flaws, short};
@@ -19,7 +19,8 @@ pub(super) fn read(scene: &SceneRoot, name: &str, resolve: &Resolve<'_>, flaws: 
         return None;
     }
     let mut files = Files {
-        images: Images::new(name, resolve),
+        images: Images::default(),
+        beside: Beside::new(name, resolve),
         is_ours: scene.metadata.creator.starts_with("Dermis "),
         sets: HashMap::new(),
         known: HashMap::new(),
@@ -37,7 +38,8 @@ pub(super) fn read(scene: &SceneRoot, name: &str, resolve: &Resolve<'_>, flaws: 
 
 /// Textures as they are met.
 struct Files<'a> {
-    images: Images<'a>,
+    images: Images,
+    beside: Beside<'a>,
     /// Whether this crate wrote the file, whose Phong materials say how rough, metallic and opaque they are.
     is_ours: bool,
     /// Number of each set of texture coordinates in the first mesh that has one of its name.
@@ -158,7 +160,7 @@ impl Files<'_> {
         let content = embedded.into_iter().flatten().find(|content| !content.is_empty());
         let bytes = match content {
             Some(content) => content.to_vec(),
-            None => self.images.beside(&[
+            None => self.beside.read(&[
                 &texture.relative_filename,
                 &texture.filename,
                 &texture.absolute_filename,

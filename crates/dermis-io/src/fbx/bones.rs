@@ -5,7 +5,7 @@ use super::mesh::Block;
 use crate::agree::{AGREE, apart, corners};
 use crate::contents::{Flaw, ReadError};
 use crate::flaws::{Flaws, short};
-use crate::shown::{Carrier, Carriers, SAME_SCALE};
+use crate::shown::{Carrier, Carriers, SAME_SCALE, moved_from_rest};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::invert;
 use dermis_rig::{Mesh, Skeleton, SkeletonError, WorldPose};
@@ -273,21 +273,6 @@ pub(super) fn default_pose(
     mesh: Option<&Mesh>,
     flaws: &mut Flaws,
 ) -> Option<WorldPose> {
-    let bounds = mesh.map(Mesh::bounds).unwrap_or_else(|| {
-        let start = (DVec3::INFINITY, DVec3::NEG_INFINITY);
-        skeleton.bind().iter().fold(start, |(low, high), b| (low.min(b.translation), high.max(b.translation)))
-    });
-    let corners = corners(bounds);
-    let diagonal = corners[0].distance(corners[7]);
     let now = |(node, size): &(usize, DAffine3)| *world * affine(&scene.nodes[*node].node_to_world) * *size;
-    let shown = WorldPose::new(sorted.iter().map(now).collect());
-    let mut is_rest = true;
-    for (bone, now) in skeleton.bones().zip(shown.bones.iter()) {
-        let moved = *now * skeleton.inverse_bind()[bone];
-        if apart(&moved, &DAffine3::IDENTITY, &corners) > AGREE * diagonal {
-            flaws.add(Flaw::NotAtBind, || skeleton.names()[bone].clone());
-            is_rest = false;
-        }
-    }
-    (!is_rest && shown.bones.iter().all(|bone| bone.is_finite())).then_some(shown)
+    moved_from_rest(skeleton, WorldPose::new(sorted.iter().map(now).collect()), mesh, flaws)
 }

@@ -1,9 +1,8 @@
 //! Meshes of a scene as one mesh, with weights and blend shapes.
 
 use super::bones::{Bones, is_weighted};
-use super::drawn;
 use super::shapes::Alike;
-use super::{affine, damaged, shapes};
+use super::{affine, damaged, drawn, shapes};
 use crate::contents::{Contents, Flaw, MorphTarget, ReadError};
 use crate::corners::{Corners, MOST_UVS};
 use crate::flaws::{Flaws, short};

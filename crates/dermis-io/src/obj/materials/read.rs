@@ -1,6 +1,6 @@
 //! Reading the libraries that an OBJ file names.
 
-use crate::appearance::{CLAMP, Description, Images, REPEAT};
+use crate::appearance::{Beside, CLAMP, Description, Images, REPEAT};
 use crate::contents::{Flaw, Resolve};
 use crate::flaws::{Flaws, short};
 use dermis_rig::Appearance;
@@ -48,7 +48,8 @@ impl Used {
             return None;
         }
         let mut files = Files {
-            images: Images::new(name, resolve),
+            images: Images::default(),
+            beside: Beside::new(name, resolve),
             folder: String::new(),
             known: HashMap::new(),
             textures: HashMap::new(),
@@ -57,10 +58,10 @@ impl Used {
         let mut described: HashMap<String, (String, Material)> = HashMap::new();
         for words in self.libraries.iter().take(MOST_LIBRARIES) {
             // The line names one library whose name has blanks, or several.
-            let (whole, parts) = (files.images.beside(&[words]), words.split_ascii_whitespace());
+            let (whole, parts) = (files.beside.read(&[words]), words.split_ascii_whitespace());
             let read = match whole {
                 Ok(bytes) => vec![(words.as_str(), Ok(bytes))],
-                Err(_) => parts.take(MOST_LIBRARIES).map(|part| (part, files.images.beside(&[part]))).collect(),
+                Err(_) => parts.take(MOST_LIBRARIES).map(|part| (part, files.beside.read(&[part]))).collect(),
             };
             for (path, bytes) in read {
                 match bytes {
@@ -196,7 +197,8 @@ fn picture(line: &str) -> Option<Picture> {
 
 /// Pictures as they are met.
 struct Files<'a> {
-    images: Images<'a>,
+    images: Images,
+    beside: Beside<'a>,
     /// Of the library whose material is made.
     folder: String,
     /// Number of each file's image; `None` for one that is none.
@@ -264,7 +266,7 @@ impl Files<'_> {
         let image = match self.known.get(&path) {
             Some(known) => (*known)?,
             None => {
-                let found = self.images.beside(&[&path, &picture.file]);
+                let found = self.beside.read(&[&path, &picture.file]);
                 let image = match found.and_then(|bytes| self.images.add(bytes, &picture.file)) {
                     Ok(image) => Some(image),
                     Err(reason) => {

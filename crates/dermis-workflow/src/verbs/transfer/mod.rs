@@ -347,7 +347,7 @@ impl TransferRecipe {
             let entries =
                 std::fs::read_dir(path).map_err(|source| crate::FileError::System { path: path.clone(), source })?;
             let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-            files.retain(|path| matches!(ending(path).as_str(), "obj" | "glb" | "gltf" | "fbx" | "npz"));
+            files.retain(|path| is_mesh_file(&ending(path)));
             files.sort();
             if files.is_empty() {
                 return Err(Any::lacks(
@@ -488,6 +488,11 @@ impl TransferRecipe {
         let written = write::Made { mesh, weights, skinned, carried, shapes, told: made.told() };
         Ok((made, drawn, written))
     }
+}
+
+/// Whether a file of a folder is taken as a mesh, by its ending.
+fn is_mesh_file(ending: &str) -> bool {
+    matches!(ending, "obj" | "glb" | "gltf" | "fbx" | "usd" | "usda" | "usdc" | "usdz" | "npz")
 }
 
 /// What results are.
