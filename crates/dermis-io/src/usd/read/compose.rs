@@ -255,7 +255,7 @@ impl<'a, 'f> Composer<'a, 'f> {
         let mut number = vec![0; nodes.len()];
         let mut made: Vec<Node> = Vec::new();
         for (at, (node, specs)) in nodes.iter().zip(specs).enumerate().filter(|(at, _)| kept[*at]) {
-            self.budget.charge(250 + 16 * node.path.len() + 32 * specs.len())?;
+            self.budget.charge(500 + 32 * node.path.len() + 64 * specs.len())?;
             number[at] = made.len();
             let parent = node.parent.map(|parent| number[parent]);
             let path: Path = node.path.iter().chain([name]).cloned().collect();
@@ -375,7 +375,7 @@ impl<'a, 'f> Composer<'a, 'f> {
         let step = Rc::new(Step { from: path, to, keeps_others: stack == nodes[at].stack });
         let onward = Rc::clone(&nodes[at].map);
         for node in below {
-            self.budget.charge(300 + 8 * (node.map.len() + onward.len()))?;
+            self.budget.charge(600 + 16 * (node.map.len() + onward.len()))?;
             let map = node.map.iter().chain([&step]).chain(onward.iter()).cloned().collect();
             let (parent, arc, depth) = match node.parent {
                 Some(parent) => (base + parent, node.arc, node.depth),
@@ -462,7 +462,7 @@ impl<'a, 'f> Composer<'a, 'f> {
         for at in order(nodes) {
             let node = &nodes[at];
             for &(layer, spec, times) in &node.specs {
-                self.budget.charge(80)?;
+                self.budget.charge(150)?;
                 made.push(Opinion { layer, spec, map: Rc::clone(&node.map), times: node.times.after(times) });
             }
         }

@@ -66,7 +66,7 @@ impl<'a, 'b> Stage<'a, 'b> {
             if open.len() > DEEPEST {
                 return Err(damaged(format!("its prims are more than {DEEPEST} deep")));
             }
-            budget.charge(300)?;
+            budget.charge(1000)?;
             let kind = specs().find_map(|spec| spec.kind.clone()).unwrap_or_else(|| "".into());
             let at = prims.len();
             prims[parent].children.push(at);
