@@ -148,8 +148,7 @@ impl<'a> Crate<'a> {
         let mut open: Vec<(usize, Option<u32>)> = vec![(0, None)];
         let mut visited = 0usize;
         while let Some((mut at, mut above)) = open.pop() {
-            loop {
-                let Some(&place) = places.get(at) else { break };
+            while let Some(&place) = places.get(at) {
                 visited += 1;
                 if visited > places.len() {
                     return Err(damaged("its paths go round in a circle"));

@@ -265,11 +265,10 @@ impl PrimSpec {
 
 /// A path as its names, without selections of variants; `None` if it is relative to nothing or names nothing.
 pub(super) fn target(text: &str, anchor: &[Name], intern: &mut dyn FnMut(&str) -> Name) -> Option<Target> {
-    let (prim, property) = match text.rsplit_once('/').map_or((0, text), |(head, last)| (head.len() + 1, last)) {
-        (from, last) => match last.find('.').filter(|_| !last.starts_with('.')) {
-            Some(dot) => (&text[..from + dot], Some(&last[dot + 1..])),
-            None => (text, None),
-        },
+    let (from, last) = text.rsplit_once('/').map_or((0, text), |(head, last)| (head.len() + 1, last));
+    let (prim, property) = match last.find('.').filter(|_| !last.starts_with('.')) {
+        Some(dot) => (&text[..from + dot], Some(&last[dot + 1..])),
+        None => (text, None),
     };
     let absolute = prim.starts_with('/');
     let mut names: Vec<Name> = if absolute { Vec::new() } else { anchor.to_vec() };

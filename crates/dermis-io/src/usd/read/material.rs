@@ -102,10 +102,7 @@ impl<'s> Materials<'s> {
 
     fn material(&mut self, prim: usize, flaws: &mut Flaws) -> Result<Value, ReadError> {
         let name = short(&self.stage.prims[prim].name);
-        let surface = match self.source(prim, "outputs:surface")? {
-            Some((shader, _)) => Some(shader),
-            None => None,
-        };
+        let surface = self.source(prim, "outputs:surface")?.map(|(shader, _)| shader);
         let id = match surface {
             Some(shader) => self.stage.word(shader, "info:id")?,
             None => None,
