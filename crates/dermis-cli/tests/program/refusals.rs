@@ -88,7 +88,7 @@ fn files_that_do_not_serve_are_named() {
         ("pose m.dermis --motion a.pc2 -o x.pc2", &["\"a.pc2\"", "neither poses nor clips"]),
         ("pose m.dermis --motion a.glb -o x.pc2", &["2 clips"]),
         ("pose m.dermis --motion a.glb --clip walk -o x.pc2", &["\"walk\""]),
-        ("pose m.dermis --motion a.npz -o x.abc", &[".abc", ".pc2"]),
+        ("pose m.dermis --motion a.npz -o x.usda", &[".abc", ".pc2"]),
         ("pose m.dermis --motion a.npz -o x.obj", &["6 skins", ".obj"]),
         ("export shapes m.dermis -o x.usd", &["x.usd", ".glb or .fbx"]),
         ("export shapes m.dermis -o x.fbx --driven", &["what drives them", "dermis export drivers"]),

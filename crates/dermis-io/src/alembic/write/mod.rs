@@ -391,7 +391,7 @@ mod tests {
     #[test]
     fn times_at_a_rate_are_written_as_that_rate() {
         let at = |cycle: f64| -> Vec<f64> { (0..100).map(|frame| 2.0 + f64::from(frame) * cycle).collect() };
-        for cycle in [1.0 / 24.0, 1001.0 / 30000.0, 0.0123456789] {
+        for cycle in [1.0 / 24.0, 1001.0 / 30000.0, 0.0123] {
             let made = samplings(&at(cycle)).unwrap();
             assert_eq!((made[1].1.as_slice(), made[1].2), (&[2.0][..], 100));
             assert!((made[1].0 - cycle).abs() < 1e-15, "{cycle}");
