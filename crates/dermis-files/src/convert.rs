@@ -80,8 +80,7 @@ impl Converted {
     }
 }
 
-const ENDINGS: &str =
-    "use .glb, .fbx, .usda, .usdz, .npz, .bvh, .abc, .pc2, .mdd, .obj, or a folder (a name without ending) for OBJ files";
+const ENDINGS: &str = "use .glb, .fbx, .usda, .usdz, .npz, .bvh, .abc, .pc2, .mdd, .obj, or a folder (a name without ending) for OBJ files";
 
 /// Whether `path` becomes a folder of OBJ files, by the ending of its name.
 ///
@@ -246,7 +245,14 @@ pub fn write_converted_in(
         "glb" => write_glb(contents, source, options, morph_normals, output, &mut done)?,
         "npz" => write_npz(contents, source, options, output, &mut done)?,
         "bvh" => bvh::write(contents, source, options, output, &mut done)?,
-        _ => write_sequence(contents, source, options, &write.of_frames(output.path(), &contents.space)?, output, &mut done)?,
+        _ => write_sequence(
+            contents,
+            source,
+            options,
+            &write.of_frames(output.path(), &contents.space)?,
+            output,
+            &mut done,
+        )?,
     }
     done.left_out.extend(contents.unread.iter().map(|what| format!("{what}, which is not read")));
     Ok(done)

@@ -407,14 +407,7 @@ fn with_both(
     }
     note.needs.order = true;
     if !options.known {
-        check_skins(
-            rig,
-            &examples,
-            None,
-            &|pose| own_skin(rig, pose),
-            options.trust_order,
-            path,
-        )?;
+        check_skins(rig, &examples, None, &|pose| own_skin(rig, pose), options.trust_order, path)?;
     }
     Ok(examples)
 }

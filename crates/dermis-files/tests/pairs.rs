@@ -166,7 +166,8 @@ fn skin(before: &Contents, after: &Contents) -> bool {
         (Some(a), Some(b)) if a.vertices() == b.vertices() => (0..a.vertices()).all(|v| {
             bones.bones().all(|bone| {
                 let name = &bones.names()[bone];
-                let of = |weights: &Influences, at: BoneIndex| weights.of(v).iter().find(|w| w.0 == at).map_or(0.0, |w| w.1);
+                let of =
+                    |weights: &Influences, at: BoneIndex| weights.of(v).iter().find(|w| w.0 == at).map_or(0.0, |w| w.1);
                 let other = others.bones().find(|other| others.names()[*other] == *name);
                 other.is_some_and(|other| (of(a, bone) - of(b, other)).abs() < EXACT)
             })

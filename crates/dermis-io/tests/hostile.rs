@@ -29,7 +29,11 @@ fn formats() -> Vec<(&'static str, Reader, Vec<u8>)> {
         ("deflated npz", |bytes| npz::read(bytes, "a.npz"), packed(Deflated)),
         ("streamed npz", archive::streamed, packed(Stored)),
         ("streamed deflated npz", archive::streamed, packed(Deflated)),
-        ("obj", |bytes| obj::read(bytes, "a.obj", &Space::default(), &|_, _| Err(std::io::ErrorKind::NotFound.into())), text.as_bytes().to_vec()),
+        (
+            "obj",
+            |bytes| obj::read(bytes, "a.obj", &Space::default(), &|_, _| Err(std::io::ErrorKind::NotFound.into())),
+            text.as_bytes().to_vec(),
+        ),
         (
             "pc2",
             |bytes| point_cache::read_pc2(bytes, "a.pc2", &Space::default()),
@@ -409,7 +413,9 @@ fn duplicate_members_are_refused() {
 #[test]
 fn texts_that_are_no_obj_say_which_line() {
     let alone = |_: &str, _| Err(std::io::ErrorKind::NotFound.into());
-    let text = |text: &str| obj::read(text.as_bytes(), "a.obj", &Space::default(), &alone).map(|_| ()).unwrap_err().to_string();
+    let text = |text: &str| {
+        obj::read(text.as_bytes(), "a.obj", &Space::default(), &alone).map(|_| ()).unwrap_err().to_string()
+    };
     let good = "v 0 0 0\nv 1 0 0\nv 0 1 0\n";
     for (bad, expected) in [
         ("", "not an OBJ file: it has no line with a vertex (v x y z)"),

@@ -37,7 +37,10 @@ fn promises_are_not_allocated() {
         ("npz header", peak(|| npz::read(&long_header, "").is_err())),
         ("pc2", peak(|| point_cache::read_pc2(&pc2, "", &space).is_err())),
         ("mdd", peak(|| point_cache::read_mdd(&mdd, "", &space).is_err())),
-        ("obj", peak(|| obj::read(text.as_bytes(), "", &space, &|_, _| Err(std::io::ErrorKind::NotFound.into())).is_err())),
+        (
+            "obj",
+            peak(|| obj::read(text.as_bytes(), "", &space, &|_, _| Err(std::io::ErrorKind::NotFound.into())).is_err()),
+        ),
     ] {
         assert!(failed, "{name} was read");
         assert!(peak < SMALL, "{name} took {peak} bytes");

@@ -44,7 +44,8 @@ fn corners(text: &str) -> Vec<(usize, DVec3)> {
 }
 
 fn text(mesh: &Mesh, positions: &[DVec3], space: &Space) -> String {
-    String::from_utf8(to_bytes(|out| obj::write_shape(mesh, positions, Normals::Written, None, space, out)).unwrap()).unwrap()
+    String::from_utf8(to_bytes(|out| obj::write_shape(mesh, positions, Normals::Written, None, space, out)).unwrap())
+        .unwrap()
 }
 
 #[test]
@@ -78,7 +79,9 @@ fn a_mesh_without_normals_is_shaded_smoothly_and_read_again() {
         };
         assert!(normal.abs_diff_eq(DVec3::new(lean, 3.0, 0.0).normalize(), 1e-12), "{vertex}: {normal}");
     }
-    let again = obj::read(text.as_bytes(), "roof.obj", &Space::default(), &|_, _| Err(std::io::ErrorKind::NotFound.into())).unwrap();
+    let again =
+        obj::read(text.as_bytes(), "roof.obj", &Space::default(), &|_, _| Err(std::io::ErrorKind::NotFound.into()))
+            .unwrap();
     assert_eq!(again.mesh.unwrap().positions, mesh.positions);
     assert!(again.warnings.is_empty());
     let plain = to_bytes(|out| obj::write(&mesh, &mesh.positions, &Space::default(), out)).unwrap();

@@ -304,7 +304,8 @@ fn lines(mesh: &Mesh) -> String {
 }
 
 fn read_obj(text: &[u8]) -> (Mesh, Vec<Warning>) {
-    let contents = obj::read(text, "a.obj", &Space::default(), &|_, _| Err(std::io::ErrorKind::NotFound.into())).unwrap();
+    let contents =
+        obj::read(text, "a.obj", &Space::default(), &|_, _| Err(std::io::ErrorKind::NotFound.into())).unwrap();
     (contents.mesh.unwrap(), contents.warnings)
 }
 

@@ -5,8 +5,8 @@ use crate::error::FileError;
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::number::decimal;
 use dermis_rig::{BoneTransforms, Example, Rig};
-use std::collections::BTreeMap;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The remedy for vertices in another order.

@@ -35,14 +35,7 @@ pub(super) fn with_motion(
             Some(made)
         });
         let examples: Vec<Example> = examples.collect();
-        check_skins(
-            rig,
-            &examples,
-            None,
-            &|pose| own_skin(rig, pose),
-            options.trust_order,
-            path,
-        )?;
+        check_skins(rig, &examples, None, &|pose| own_skin(rig, pose), options.trust_order, path)?;
         Ok(examples)
     };
     if skins.len() == motion.motion.frames.len() {

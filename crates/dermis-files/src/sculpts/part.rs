@@ -53,8 +53,9 @@ impl Part {
                 Some(object) if !found.contains(&object) => found.push(object),
                 _ => {
                     let (name, vertices) = (&own.name, size.vertices);
-                    let what =
-                        format!("its object \"{name:.100}\" of {vertices} vertices is none of the rig's objects, or one that it has already");
+                    let what = format!(
+                        "its object \"{name:.100}\" of {vertices} vertices is none of the rig's objects, or one that it has already"
+                    );
                     return Err(FileError::lacks(path, what, KEEP_NAMES));
                 }
             }

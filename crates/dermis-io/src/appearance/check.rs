@@ -32,7 +32,10 @@ impl Description {
             keep_textures(material, &usable, &name, flaws);
         }
         let several = self.objects.values_mut().flatten().flat_map(|worn| {
-            [(&mut worn.node, "an object's node", &["extras", "extensions"][..]), (&mut worn.mesh, "an object", &["extras"])]
+            [
+                (&mut worn.node, "an object's node", &["extras", "extensions"][..]),
+                (&mut worn.mesh, "an object", &["extras"]),
+            ]
         });
         for (object, what, keys) in several.chain([
             (&mut self.mesh_node, "the mesh's node", &["extras", "extensions"][..]),

@@ -160,11 +160,7 @@ impl Files<'_> {
         let content = embedded.into_iter().flatten().find(|content| !content.is_empty());
         let bytes = match content {
             Some(content) => content.to_vec(),
-            None => self.beside.read(&[
-                &texture.relative_filename,
-                &texture.filename,
-                &texture.absolute_filename,
-            ])?,
+            None => self.beside.read(&[&texture.relative_filename, &texture.filename, &texture.absolute_filename])?,
         };
         self.images.add(bytes, &texture.filename)
     }

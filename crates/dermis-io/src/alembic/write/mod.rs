@@ -6,9 +6,9 @@ mod properties;
 
 use super::archive::pod;
 use crate::fbx::{unique, uv_set};
-use crate::skinned_scene::{Materials, SceneWritten, Surface, numbered};
 use crate::normals::Shading;
 use crate::obj::Normals;
+use crate::skinned_scene::{Materials, SceneWritten, Surface, numbered};
 use crate::{Fill, Format, Space, WriteError};
 use container::{Container, Kind, Object, Property, Samples};
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};

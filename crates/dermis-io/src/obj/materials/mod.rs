@@ -16,5 +16,5 @@ mod read;
 mod write;
 
 pub(super) use read::Used;
-pub(super) use write::{in_one_line, name_of, names_of};
 pub use write::{Library, library};
+pub(super) use write::{in_one_line, name_of, names_of};
