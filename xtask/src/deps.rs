@@ -128,7 +128,7 @@ const TABLE: &[Rule] = &[
     // Runs whatever reads bytes that somebody else wrote.
     rule(
         "dermis-fuzz",
-        2850,
+        2880,
         &["dermis-rig", "dermis-deform", "dermis-motion", "dermis-io", "dermis-workflow", TEST_ONLY],
     ),
     rule("xtask", 6900, &[]),
