@@ -8,7 +8,7 @@ use dermis_io::gltf::{self, MorphNormals};
 use dermis_io::{Clip, ClipFrame, Contents, base_colour_image};
 use dermis_rig::glam::DVec3;
 use dermis_rig::mesh::RenderPart;
-use dermis_rig::{BoneIndex, Influences, Mesh, MeshObject, MorphTarget, Polygons};
+use dermis_rig::{BoneIndex, Influences, Mesh, MeshObject, MorphTarget, Polygons, WorldPose};
 use dermis_testkit::textured;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -21,13 +21,14 @@ const FORMATS: [&str; 8] = ["glb", "fbx", "usdz", "abc", "npz", "obj", "pc2", "b
 type Survives = fn(&Contents, &Contents) -> bool;
 
 /// What a character is, each by its letter.
-const PARTS: [(char, &str, Survives); 9] = [
+const PARTS: [(char, &str, Survives); 10] = [
     ('V', "vertices, in their order", vertices),
     ('P', "polygons", polygons),
     ('O', "objects with their names, and whether they are shown", objects),
     ('U', "texture coordinates", coordinates),
     ('M', "materials with their textures", materials),
-    ('S', "skeleton and skin", skin),
+    ('B', "bones with their poses", bones),
+    ('S', "skinning weights", skin),
     ('T', "morph targets", targets),
     ('C', "clips, between keys too", clips),
     ('F', "frames of the skin, without bones", frames),
@@ -87,7 +88,7 @@ fn character() -> Contents {
         morph.deltas.resize(first as usize + 4, DVec3::ZERO);
     }
     let bend = made.clips.remove(0);
-    let sample = move |time: f64| ClipFrame { morph_weights: vec![time * time], ..(bend.sample)(time) };
+    let sample = move |time: f64| ClipFrame { morph_weights: vec![time], ..(bend.sample)(time) };
     made.clips.push(Clip {
         name: "bend".into(),
         duration: 1.0,
@@ -104,12 +105,13 @@ fn character() -> Contents {
 
 /// The skin at a time of the first clip.
 fn shown(contents: &Contents, time: f64) -> Option<Vec<DVec3>> {
-    let (mesh, weights, clip) = (contents.mesh.as_ref()?, contents.weights.as_ref()?, contents.clips.first()?);
+    let (mesh, clip) = (contents.mesh.as_ref()?, contents.clips.first()?);
     let frame = (clip.sample)(time);
     let mut rest = mesh.positions.clone();
     for (morph, weight) in contents.morphs.iter().zip(frame.morph_weights) {
         rest.iter_mut().zip(&morph.deltas).for_each(|(p, delta)| *p += weight * *delta);
     }
+    let Some(weights) = &contents.weights else { return Some(rest) };
     let mut skin = vec![DVec3::ZERO; rest.len()];
     lbs(&rest, weights, &contents.skeleton.as_ref()?.bone_transforms(&frame.pose), &mut skin);
     Some(skin)
@@ -155,9 +157,32 @@ fn materials(before: &Contents, after: &Contents) -> bool {
             let image = base_colour_image(render.appearance.as_deref()?, part.material?)?;
             Some(image.bytes.clone())
         };
-        render.parts.iter().map(|part| (part.name.clone(), part.count, image(part))).collect()
+        let mut looks: Vec<(String, u32, Option<Vec<u8>>)> = Vec::new();
+        for (name, count, image) in render.parts.iter().map(|part| (part.name.clone(), part.count, image(part))) {
+            match looks.last_mut().filter(|last| last.0 == name && last.2 == image) {
+                Some(last) => last.1 += count, // of two objects
+                None => looks.push((name, count, image)),
+            }
+        }
+        looks
     };
     meshes(before, after).is_some_and(|(before, after)| looks(before) == looks(after))
+}
+
+fn bones(before: &Contents, after: &Contents) -> bool {
+    let (Some(bones), Some(others)) = (&before.skeleton, &after.skeleton) else { return false };
+    let clip = &before.clips[0];
+    let pose = |time: f64, frame: usize| match after.clips.first() {
+        Some(clip) => Some((clip.sample)(time).pose),
+        None => after.records.get(frame)?.pose.clone(),
+    };
+    let joints = |pose: &WorldPose| -> Vec<DVec3> { pose.bones.iter().map(|joint| joint.translation).collect() };
+    bones.names() == others.names()
+        && (0..25).all(|frame| {
+            let time = frame as f64 / 24.0;
+            let own = joints(&(clip.sample)(time).pose);
+            pose(time, frame).is_some_and(|pose| apart(&own, &joints(&pose)) < BETWEEN)
+        })
 }
 
 fn skin(before: &Contents, after: &Contents) -> bool {
@@ -191,9 +216,13 @@ fn clips(before: &Contents, after: &Contents) -> bool {
 }
 
 fn frames(before: &Contents, after: &Contents) -> bool {
-    let mut found = after.records.iter().filter_map(|record| record.positions.as_ref()).enumerate();
-    after.records.len() == 25
-        && found.all(|(at, found)| apart(&shown(before, at as f64 / 24.0).unwrap(), found) < EXACT)
+    let skins: Vec<Vec<DVec3>> = match after.clips.is_empty() {
+        true => after.records.iter().filter_map(|record| record.positions.clone()).collect(),
+        false if after.skeleton.is_none() => (0..25).filter_map(|at| shown(after, f64::from(at) / 24.0)).collect(),
+        false => Vec::new(),
+    };
+    let mut found = skins.iter().enumerate();
+    skins.len() == 25 && found.all(|(at, found)| apart(&shown(before, at as f64 / 24.0).unwrap(), found) < EXACT)
 }
 
 fn write(contents: &Contents, path: &Path) -> Result<(), String> {
@@ -212,10 +241,12 @@ fn survivors(before: &Contents, after: Option<&Contents>) -> String {
 #[test]
 fn the_table_of_pairs_is_as_support_says() {
     let (folder, character) = (tempfile::tempdir().unwrap(), character());
-    let read = |name: &str| {
-        let path = folder.path().join(name);
-        let source = Source { path, part: None };
-        gather(std::slice::from_ref(&source), &ReadOptions::default()).map(|(contents, _)| contents).ok()
+    // Formats that state no unit have that of what they were made of.
+    let read = |name: &str, unit: f64| {
+        let source = Source { path: folder.path().join(name), part: None };
+        let is_silent = ["abc", "obj", "pc2", "bvh"].iter().any(|ending| name.ends_with(ending));
+        let options = ReadOptions { unit: is_silent.then_some(unit), ..ReadOptions::default() };
+        gather(std::slice::from_ref(&source), &options).map(|(contents, _)| contents).ok()
     };
     let mut table = String::from("| from | held |");
     FORMATS.iter().for_each(|to| write!(table, " {to} |").unwrap());
@@ -223,11 +254,11 @@ fn the_table_of_pairs_is_as_support_says() {
     for from in FORMATS {
         let name = format!("strip.{from}");
         write(&character, &folder.path().join(&name)).unwrap();
-        let held = read(&name).unwrap();
+        let held = read(&name, 1.0).unwrap();
         let mut row = format!("| {from} | {} |", survivors(&character, Some(&held)));
         for to in FORMATS {
             let again = format!("{from}.{to}");
-            let written = write(&held, &folder.path().join(&again)).ok().and_then(|()| read(&again));
+            let written = write(&held, &folder.path().join(&again)).ok().and_then(|()| read(&again, held.space.metres_per_unit));
             write!(row, " {} |", survivors(&character, written.as_ref())).unwrap();
         }
         table += &row;
