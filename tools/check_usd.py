@@ -18,7 +18,8 @@ import sys
 try:
     import numpy as np
     from bundle_skin import linear_blend
-    from pxr import Usd, UsdGeom, UsdSkel, UsdValidation, Vt
+    from pxr import Usd, UsdValidation
+    from usd_skin import Stage
 except ImportError as missing:
     print(f"NOT CHECKED: {missing}. Install with: pip install usd-core numpy", file=sys.stderr)
     sys.exit(3)
@@ -50,40 +51,6 @@ def y_up(points, up):
     return points if up == "Y" else np.stack([points[..., 0], points[..., 2], -points[..., 1]], axis=-1)
 
 
-class Skin:
-    """A mesh and what moves it."""
-
-    def __init__(self, mesh, cache):
-        self.mesh, prim = mesh, mesh.GetPrim()
-        self.rest = mesh.GetPointsAttr().Get()
-        self.skinning = cache.GetSkinningQuery(prim)
-        self.skeleton = None
-        skeleton, shapes = UsdSkel.BindingAPI(prim).GetInheritedSkeleton(), UsdSkel.BindingAPI(prim)
-        if not (skeleton and self.skinning):
-            return
-        self.skeleton = cache.GetSkelQuery(skeleton)
-        self.shapes = UsdSkel.BlendShapeQuery(shapes) if self.skinning.HasBlendShapes() else None
-
-    def points(self, time):
-        if self.skeleton is None:
-            return np.array(self.mesh.GetPointsAttr().Get(time), dtype=float)
-        points = Vt.Vec3fArray(self.rest)
-        animation = self.skeleton.GetAnimQuery()
-        if self.shapes and animation:
-            weights = animation.ComputeBlendShapeWeights(time)
-            mapper = self.skinning.GetBlendShapeMapper()
-            weights = mapper.Remap(weights) if mapper else weights
-            sub, shapes, places = self.shapes.ComputeSubShapeWeights(weights)
-            self.shapes.ComputeDeformedPoints(
-                sub, shapes, places, self.shapes.ComputeBlendShapePointIndices(),
-                self.shapes.ComputeSubShapePointOffsets(), points)
-        if self.skinning.HasJointInfluences():
-            transforms = self.skeleton.ComputeSkinningTransforms(time)
-            if not self.skinning.ComputeSkinnedPoints(transforms, points, time):
-                refuse(f"{self.mesh.GetPath()}: USD cannot skin it")
-        return np.array(points, dtype=float)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("character")
@@ -111,19 +78,9 @@ def main():
         refuse(f"{len(times)} times, but {len(poses)} poses")
     stage = Usd.Stage.Open(args.character)
     errors = validate(stage)
-    root = stage.GetDefaultPrim()
-    if args.clip and root.HasVariantSets():
-        root.GetVariantSet("clip").SetVariantSelection(args.clip)
-    cache = UsdSkel.Cache()
-    for prim in stage.Traverse():
-        if prim.IsA(UsdSkel.Root):
-            cache.Populate(UsdSkel.Root(prim), Usd.PrimDefaultPredicate)
-    skins = [Skin(UsdGeom.Mesh(prim), cache) for prim in stage.Traverse() if prim.IsA(UsdGeom.Mesh)]
-    metres, rate = UsdGeom.GetStageMetersPerUnit(stage), stage.GetTimeCodesPerSecond()
-    up = UsdGeom.GetStageUpAxis(stage)
-    # A clip counts from its beginning, points from zero.
-    start = stage.GetStartTimeCode() if any(skin.skeleton for skin in skins) else 0.0
-
+    shown = Stage(stage)
+    shown.bind(args.clip)
+    skins = shown.skins
     units = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001, "inches": 0.0254, "feet": 0.3048}
     unit = units[str(bundle["units"])] if "units" in bundle else 1.0
     bundle_up = str(bundle["up_axis"]) if "up_axis" in bundle else "Y"
@@ -132,7 +89,10 @@ def main():
     size = np.linalg.norm(np.ptp(rest, axis=0))
     worst = (0.0, 0.0)
     for time, pose in zip(times, poses):
-        found = y_up(metres * np.concatenate([skin.points(start + time * rate) for skin in skins]), up)
+        try:
+            found = shown.shown(time=time)
+        except ValueError as reason:
+            refuse(str(reason))
         if found.shape != wanted[pose].shape:
             refuse(f"{len(found)} vertices, but the bundle has {len(wanted[pose])}")
         off = np.linalg.norm(found - wanted[pose], axis=-1).max() / size

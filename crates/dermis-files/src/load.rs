@@ -151,7 +151,7 @@ pub fn rig_of(contents: &Contents, path: &Path) -> Result<Rig, FileError> {
         FileError::lacks(
             path,
             what,
-            "a rig is a mesh with a skeleton: a skinned .glb or .fbx, or a bundle with bone_names and bind_matrices",
+            "a rig is a mesh with a skeleton: a skinned .glb, .fbx or .usd, or a bundle with bone_names and bind_matrices",
         )
     };
     let mesh = contents.mesh.clone().ok_or_else(|| missing("mesh"))?;

@@ -180,7 +180,7 @@ pub fn load_sculpts(
         let lone: Vec<String> = shapes.iter().filter(lone).map(|s| s.name.clone()).collect();
         if !lone.is_empty() {
             let what = format!("{} without a pose: {}", counted(&lone, "sculpt"), list(&lone));
-            let hint = "name the file with their poses: `poses=FILE` (a bundle, or a .glb or .fbx with a clip)";
+            let hint = "name the file with their poses: `poses=FILE` (a bundle, or a .glb, .fbx or .usd with a clip)";
             let file = shapes.iter().find(|s| s.name == lone[0]).map_or(0, |s| s.file);
             return Err(FileError::lacks(&sources[file].path, what, hint));
         }

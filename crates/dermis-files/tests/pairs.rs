@@ -258,7 +258,8 @@ fn the_table_of_pairs_is_as_support_says() {
         let mut row = format!("| {from} | {} |", survivors(&character, Some(&held)));
         for to in FORMATS {
             let again = format!("{from}.{to}");
-            let written = write(&held, &folder.path().join(&again)).ok().and_then(|()| read(&again, held.space.metres_per_unit));
+            let written =
+                write(&held, &folder.path().join(&again)).ok().and_then(|()| read(&again, held.space.metres_per_unit));
             write!(row, " {} |", survivors(&character, written.as_ref())).unwrap();
         }
         table += &row;

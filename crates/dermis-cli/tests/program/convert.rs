@@ -427,7 +427,7 @@ fn what_cannot_be_converted_is_refused_with_a_remedy() {
     for (line, says) in [
         ("convert m.dermis -o x.glb", ["model", "dermis export"]),
         ("convert a.npz -o x.dermis", ["model", "dermis fit"]),
-        ("convert a.npz -o x.usda", ["usda", ".glb"]),
+        ("convert a.npz -o x.usdc", ["USD is written", ".usda or .usdz"]),
         ("convert a.abc a.npz a.npz -o x.npz", ["cannot be joined", "then its shapes"]),
     ] {
         let run = desk.run(line);

@@ -90,7 +90,7 @@ fn files_that_do_not_serve_are_named() {
         ("pose m.dermis --motion a.glb --clip walk -o x.pc2", &["\"walk\""]),
         ("pose m.dermis --motion a.npz -o x.usda", &[".abc", ".pc2"]),
         ("pose m.dermis --motion a.npz -o x.obj", &["6 skins", ".obj"]),
-        ("export shapes m.dermis -o x.usd", &["x.usd", ".glb or .fbx"]),
+        ("export shapes m.dermis -o x.usd", &["x.usd", ".glb, .fbx, .usda or .usdz"]),
         ("export shapes m.dermis -o x.fbx --driven", &["what drives them", "dermis export drivers"]),
         ("export shapes m.dermis -o x.fbx --no-normals", &["FBX file hold no normals"]),
         ("export shapes m.dermis -o x.glb --to-up z", &["x.glb", "--to-up"]),

@@ -102,7 +102,7 @@ fn shapes_and_clips_of_a_rig_drive_the_sleeve() {
     assert!(made.weights.unwrap().value(0, BoneIndex::new(0)) > 0.9);
     // A bundle has no clips, which is said.
     let told = desk.json("transfer shaped.glb sleeve.obj -o sleeve.npz --json");
-    assert_eq!(told["left_out"], serde_json::json!(["clips (1): a GLB or an FBX file holds them"]), "{told}");
+    assert_eq!(told["left_out"], serde_json::json!(["clips (1): a GLB, an FBX or a USD file holds them"]), "{told}");
     // Shapes alone: a mesh without bones.
     desk.good("transfer shaped.glb sleeve.obj -o shapes.glb --shapes");
     assert!(read("shapes.glb").skeleton.is_none());

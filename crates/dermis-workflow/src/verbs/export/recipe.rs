@@ -167,7 +167,7 @@ impl ExportRecipe {
             return self.viewer(viewer, watch);
         }
         if !is_scene(&self.out) {
-            let (path, what) = (self.out.clone(), "a model is exported as one of two formats");
+            let (path, what) = (self.out.clone(), "a model is exported as GLB, FBX or USD");
             return Err(FileError::Ending { path, what, endings: "name it .glb, .fbx, .usda or .usdz" }.into());
         }
         if self.write.interchange(&self.out)?.is_some() {
