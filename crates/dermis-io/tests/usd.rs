@@ -216,3 +216,23 @@ fn guides_hidden_meshes_and_constant_colours_are_told() {
     assert!(mesh.colors.is_none());
     assert_eq!(mesh.positions[1], DVec3::new(0.01, 0.0, 0.0), "centimetres where nothing is said");
 }
+
+/// A clip begins with the stage, which may say so, and is still until its first sample; not where the stage begins long before.
+#[test]
+fn a_clip_begins_with_the_stage() {
+    let first = read(ARM_TEXT);
+    let start = first.clips[0].start;
+    let said = |code: f64| {
+        let stage = std::str::from_utf8(ARM_TEXT).unwrap().replacen('(', &format!("(\n    startTimeCode = {code}"), 1);
+        read(stage.as_bytes())
+    };
+    for (seconds, expected) in [(0.5, start - 0.5), (0.0, start), (-0.5, start), (2.0, start)] {
+        let made = said(30.0 * (start - seconds));
+        let clip = &made.clips[0];
+        assert!((clip.start - expected).abs() < 1e-9, "{seconds}: {} {expected}", clip.start);
+        assert!((clip.duration - (first.clips[0].start + first.clips[0].duration - expected)).abs() < 1e-9);
+        for time in [start, start + 0.5 * first.clips[0].duration] {
+            assert!(apart(&skin(&made, time), &skin(&first, time)) < 1e-9, "{seconds} {time}");
+        }
+    }
+}

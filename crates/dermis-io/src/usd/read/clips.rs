@@ -123,13 +123,18 @@ impl Player {
     }
 }
 
+/// An animation that begins less than so many seconds after the stage is still before it.
+const BEFORE: f64 = 1.0;
+
 /// The clips of a stage.
+///
+/// - `rate`, `opens`: time codes per second, and the second at which the stage begins, if it says so
 pub(super) fn read(
     stage: &Stage<'_, '_>,
     prims: &[usize],
     skeletons: &[Skeleton],
     player: Arc<Player>,
-    rate: f64,
+    (rate, opens): (f64, Option<f64>),
     flaws: &mut Flaws,
 ) -> Result<Vec<Clip>, ReadError> {
     let mut clips = Vec::new();
@@ -137,7 +142,7 @@ pub(super) fn read(
     let others: Vec<usize> =
         prims.iter().copied().filter(|prim| stage.is(*prim, "SkelAnimation") && !bound.contains(prim)).collect();
     let name = bound.first().map_or_else(|| "stage".into(), |&prim| short(&stage.prims[prim].name));
-    clips.extend(clip(stage, name, Arc::clone(&player))?);
+    clips.extend(clip(stage, name, Arc::clone(&player), opens)?);
     for prim in others {
         let only = skeletons.first().filter(|_| skeletons.len() == 1);
         let motion = match only {
@@ -149,15 +154,21 @@ pub(super) fn read(
             continue;
         };
         let player = Arc::new(player.playing(skeleton.played(motion)));
-        clips.extend(clip(stage, short(&stage.prims[prim].name), player)?);
+        clips.extend(clip(stage, short(&stage.prims[prim].name), player, opens)?);
     }
     Ok(clips)
 }
 
 /// A clip, if anything moves.
-fn clip(stage: &Stage<'_, '_>, name: String, player: Arc<Player>) -> Result<Option<Clip>, ReadError> {
+fn clip(
+    stage: &Stage<'_, '_>,
+    name: String,
+    player: Arc<Player>,
+    opens: Option<f64>,
+) -> Result<Option<Clip>, ReadError> {
     let mut key_times = player.times();
-    let (Some(&start), Some(&end)) = (key_times.first(), key_times.last()) else { return Ok(None) };
+    let (Some(&first), Some(&end)) = (key_times.first(), key_times.last()) else { return Ok(None) };
+    let start = opens.filter(|opens| (0.0..BEFORE).contains(&(first - opens))).unwrap_or(first);
     stage.budget.charge(8 * key_times.len())?;
     key_times.iter_mut().for_each(|time| *time -= start);
     let duration = end - start;

@@ -328,6 +328,7 @@ impl<'a> Crate<'a> {
         match name {
             "metersPerUnit" => meta.metres_per_unit = self.number(rep, budget)?,
             "timeCodesPerSecond" => meta.time_codes_per_second = self.number(rep, budget)?,
+            "startTimeCode" => meta.start_time_code = self.number(rep, budget)?,
             "framesPerSecond" => meta.frames_per_second = self.number(rep, budget)?,
             "upAxis" => meta.up = self.word(rep, budget)?,
             "defaultPrim" => meta.default_prim = self.word(rep, budget)?,

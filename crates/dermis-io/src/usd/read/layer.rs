@@ -197,6 +197,7 @@ pub(super) struct Meta {
     pub up: Option<Name>,
     pub time_codes_per_second: Option<f64>,
     pub frames_per_second: Option<f64>,
+    pub start_time_code: Option<f64>,
     pub default_prim: Option<Name>,
     pub sublayers: Vec<(Name, Times)>,
     /// Things of the layer that are not read.

@@ -80,7 +80,7 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
     let first = Layer::read(Cow::Borrowed(first), folder(&path), &budget)?;
     let space = space(&first.meta);
     space.check()?;
-    let rate = rate(&first.meta);
+    let (rate, opens) = (rate(&first.meta), first.meta.start_time_code);
     let default_prim = first.meta.default_prim.clone();
     first.meta.unread.iter().for_each(|what| flaws.unread(what));
     let composer = Composer::new(first, &path, &files, &budget, &mut flaws)?;
@@ -126,7 +126,8 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
         contents.default_pose = crate::shown::moved_from_rest(rig, shown, contents.mesh.as_ref(), &mut flaws);
     }
     if contents.skeleton.is_some() || !contents.morphs.is_empty() {
-        contents.clips = clips::read(&stage, &prims, &skeletons, player, rate, &mut flaws)?;
+        let opens = opens.filter(|code| code.is_finite()).map(|code| code / rate);
+        contents.clips = clips::read(&stage, &prims, &skeletons, player, (rate, opens), &mut flaws)?;
     }
     if !scene.is_skinned {
         frames::read(&scene, &world, rate, &budget, &mut contents)?;

@@ -95,12 +95,13 @@ impl Parser<'_> {
                         self.at.take(b',');
                     }
                 }
-                "metersPerUnit" | "timeCodesPerSecond" | "framesPerSecond" => {
+                "metersPerUnit" | "timeCodesPerSecond" | "framesPerSecond" | "startTimeCode" => {
                     let number = self.number()?;
                     let meta = &mut self.layer.meta;
                     match key.as_str() {
                         "metersPerUnit" => meta.metres_per_unit = Some(number),
                         "timeCodesPerSecond" => meta.time_codes_per_second = Some(number),
+                        "startTimeCode" => meta.start_time_code = Some(number),
                         _ => meta.frames_per_second = Some(number),
                     }
                 }
@@ -268,7 +269,8 @@ impl Parser<'_> {
         self.list(|parser| {
             let asset = match parser.at.peek() {
                 Some(b'@') => parser.at.asset()?,
-                _ => parser.at.intern(""),
+                Some(b'<') => parser.at.intern(""),
+                _ => return Err(damaged("a reference names neither a layer nor a prim")),
             };
             let prim = match parser.at.peek() {
                 Some(b'<') => Some(parser.target()?.prim).filter(|path| !path.is_empty()),
