@@ -222,7 +222,7 @@ pub fn write_converted(
 /// [`write_converted`] in the axes and the unit that `write` chooses for an FBX, USD or Alembic file.
 ///
 /// # Errors
-/// As [`write_converted`], and those of [`WriteOptions::space`].
+/// As [`write_converted`], and those of [`WriteOptions::interchange`].
 pub fn write_converted_in(
     contents: &Contents,
     source: &Source,
