@@ -6,6 +6,7 @@ and at times of every clip. The first folder below FOLDER is the source of a fil
 
 Verdicts: `exact`; `refused`, with the program's reason; `lost and said`, where the result differs and a warning says so; `wrong`, where
 it differs and nothing says so, or a run crashes, hangs or takes too much memory; `not compared`, where nothing independent reads it.
+The last columns say how far it is off, at rest and in motion, after a way through another format and back (`corpus_round.py`).
 
 Needs NumPy. Exit 0 nothing is wrong, 1 a file is wrong.
 """
@@ -26,6 +27,7 @@ import numpy as np
 from corpus_bvh import Bvh
 from corpus_fbx import Frames
 from corpus_gltf import Gltf, Unread
+from corpus_round import COLUMNS, columns
 
 SECONDS = 60
 BYTES = 8 << 30
@@ -66,7 +68,7 @@ def main():
 def told(program, path, options):
     """The row of a file, `None` if it holds no character."""
     name = path.relative_to(options.folder).as_posix()
-    row = {"file": name, "source": name.split("/")[0], "why": "", "distance": None, "verbs": ""}
+    row = {"file": name, "source": name.split("/")[0], "why": "", "distance": None, "verbs": "", "round": {}}
     try:
         reading = reading_of(path)
     except Exception as error:  # Whatever a strange file does to the reader, the program must still answer.
@@ -115,6 +117,16 @@ def check(program, path, reading, folder, row, quick):
         row["why"] = row["why"] or "no independent reading"
     else:
         compared(path, reading, shown, inspect[1], said, row)
+    if not quick and row["verdict"] in ("exact", "lost and said") and not is_bvh:
+        round_trips(program, shown, folder, row)
+
+
+def round_trips(program, shown, folder, row):
+    """Adds the columns of other formats, which do not judge the file."""
+    try:
+        row["round"] = columns(run, program, shown, folder)
+    except Exception as error:  # As above: a strange file must not end the table.
+        row["round"] = {COLUMNS[0]: f"the reading fails: {type(error).__name__}: {error}"}
 
 
 def compared(path, reading, shown, inspected, said, row):
@@ -303,11 +315,12 @@ def summary(rows):
 def table(rows):
     """A line per file, the wrong ones first."""
     order = ["wrong", "lost and said", "not compared", "refused", "exact"]
-    lines = ["| file | verdict | why | distance | other verbs |", "|---|---|---|---:|---|"]
+    lines = ["| file | verdict | why | distance | other verbs | " + " | ".join(COLUMNS) + " |", "|---|---|---|---:|---|" + "---|" * len(COLUMNS)]
     for row in sorted(rows, key=lambda row: (order.index(row["verdict"]), row["file"])):
         why = row["why"].replace("|", "\\|").replace("\n", " ")
         distance = "" if row["distance"] is None else f"{row['distance']:.0e}"
-        lines.append(f"| {row['file']} | {row['verdict']} | {why} | {distance} | {row['verbs'].replace('|', '/')} |")
+        ways = " | ".join(row["round"].get(name, "").replace("|", "/") for name in COLUMNS)
+        lines.append(f"| {row['file']} | {row['verdict']} | {why} | {distance} | {row['verbs'].replace('|', '/')} | {ways} |")
     return "\n".join(lines) + "\n"
 
 

@@ -1,11 +1,13 @@
 """Takes a character to other formats and back, for the last columns of `corpus.py`.
 
 A file becomes a GLB, and by way of each other format a GLB again. Both GLBs are read by the specification alone, and compared in the rest
-pose, and at and between the keys of every clip; formats of one clip, or of frames alone, take the first. `pxr`, where it is installed,
-also poses the .usdz in between, by UsdSkel's own queries.
+pose, and at and between the keys of every clip, jumps apart; formats of one clip, or of frames alone, take the first. `pxr`, where it is
+installed, also poses the .usdz in between, by UsdSkel's own queries. A cell is the distance at rest and in motion, in sizes of what is
+shown; an exclamation mark stands where it is more than 1e-6 at rest or 1e-4 in motion, or where materials differ.
 """
 
 import hashlib
+import re
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +21,15 @@ except ImportError:  # without usd-core, which `cargo xtask tools` installs
 
 # Of the size of what is shown: at rest, and at and between keys.
 REST, MOTION = 1e-6, 1e-4
+# Seconds between keys that are a jump, of which formats show either side.
+JUMP = 2e-3
 WHOLE = ["fbx", "usdz"]  # every clip, and materials
 ONE_CLIP = ["npz", "abc"]
 COLUMNS = [*WHOLE, "usdz in USD", *ONE_CLIP]
 
 
 def columns(run, program, shown, folder):
-    """By column: the distance at rest and in motion, or why there is none; and whether it is wrong."""
+    """By column: the distance at rest and in motion, or why there is none."""
     made = {}
     before = Gltf(shown)
     if not before.scene_nodes() or not len(rest := before.shown()):
@@ -37,18 +41,28 @@ def columns(run, program, shown, folder):
         via, back = folder / f"via.{kind}", folder / f"back_{kind}.glb"
         code, said = run(program, "convert", shown if kind in WHOLE else first, "-o", via)
         if code == 0 and kind == "usdz" and Stage:
-            made["usdz in USD"] = cell(*distances(before, Stage(via), before, size))
+            made["usdz in USD"] = cell(*distances(before, InUsd(via, before), before, size))
         if code == 0:
             code, said = run(program, "convert", via, "-o", back, *(["--unit", "1"] if kind == "abc" else []))
         if code != 0:
-            made[kind] = (said if code == 2 else f"FAILED: {said}", code != 2)
+            made[kind] = said if code == 2 else f"FAILED: {said}"
             continue
         after = Gltf(back)
         clips = before.clips if kind in WHOLE else before.clips[:1]
         made[kind] = cell(*distances(before, after, after, size, len(clips), whole=kind in WHOLE))
         if kind in WHOLE and looks(before) != looks(after):
-            made[kind] = (made[kind][0] + ", other materials", True)
+            made[kind] += " ! other materials"
     return made
+
+
+class InUsd:
+    """A stage by usd-core, with clips in the order of the file that it was made of."""
+
+    def __init__(self, path, before):
+        self.stage, self.names = Stage(path), [re.sub(r"\W", "_", clip["name"]) for clip in before.clips]
+
+    def shown(self, clip=None, time=None):
+        return self.stage.shown(None if clip is None or len(self.names) == 1 else self.names[clip], time)
 
 
 def distances(before, after, names, size, clips=None, whole=True):
@@ -60,6 +74,8 @@ def distances(before, after, names, size, clips=None, whole=True):
         if clip >= len(names.clips):
             return rest, np.inf
         times = before.key_times(clip)
+        gaps = np.diff(times, prepend=-np.inf, append=np.inf)
+        times = times[np.minimum(gaps[:-1], gaps[1:]) > JUMP]
         chosen = times[np.unique(np.linspace(0, len(times) - 1, 4).round().astype(int))] if len(times) else []
         moments = list(chosen) + ([float(a + b) / 2 for a, b in zip(times[:3], times[1:4])] if whole else [])
         for time in moments:
@@ -84,18 +100,17 @@ def nearest(points, others, most=1500):
 
 
 def cell(rest, motion):
-    """Both distances as text, and whether one is too large."""
-    return f"{rest:.0e} / {motion:.0e}", not (rest <= REST and motion <= MOTION)
+    """Both distances as text, marked if one is too large."""
+    return f"{rest:.0e} / {motion:.0e}" + ("" if rest <= REST and motion <= MOTION else " !")
 
 
 def looks(file):
-    """Materials in use: name, base colour, and the picture of it."""
+    """Materials in use: base colour, or the picture of it."""
     found = set()
     for mesh in file.json.get("meshes", []):
         for primitive in mesh["primitives"]:
-            if "material" not in primitive:
-                continue
-            material = file.json["materials"][primitive["material"]]
+            # What has no material is shown as white.
+            material = file.json["materials"][primitive["material"]] if "material" in primitive else {}
             surface = material.get("pbrMetallicRoughness", {})
             picture = surface.get("baseColorTexture", {}).get("index")
             # A picture takes the place of the colour in formats that have one of both.
