@@ -92,7 +92,7 @@ fn files_that_do_not_serve_are_named() {
         ("pose m.dermis --motion a.npz -o x.obj", &["6 skins", ".obj"]),
         ("export shapes m.dermis -o x.usd", &["x.usd", ".glb, .fbx, .usda or .usdz"]),
         ("export shapes m.dermis -o x.fbx --driven", &["what drives them", "dermis export drivers"]),
-        ("export shapes m.dermis -o x.fbx --no-normals", &["FBX file hold no normals"]),
+        ("export shapes m.dermis -o x.fbx --no-normals", &["FBX or USD file hold no normals"]),
         ("export shapes m.dermis -o x.glb --to-up z", &["x.glb", "--to-up"]),
     ] {
         let out = if line.starts_with("fit") { " -o x.dermis" } else { "" };
