@@ -1,4 +1,6 @@
-"""The skin that the weights of a bundle make, for the checks of other programs."""
+"""What the checks of bundles by other programs share: the skin that the weights of a bundle make, lists of numbers, and refusals."""
+
+import sys
 
 import numpy as np
 
@@ -9,3 +11,14 @@ def linear_blend(bundle):
     weights = bundle["lbs_weights"].astype(float)
     moves = bundle["pose_matrices"].astype(float) @ np.linalg.inv(bundle["bind_matrices"].astype(float))
     return np.stack([np.einsum("vij,vj->vi", np.tensordot(weights, move, 1), rest)[:, :3] for move in moves])
+
+
+def numbers(kind):
+    """A reader of numbers between commas."""
+    return lambda text: [kind(part) for part in text.split(",")]
+
+
+def refuse(reason):
+    """Ends with the exit code of files that do not fit."""
+    print(reason, file=sys.stderr)
+    sys.exit(2)

@@ -21,20 +21,11 @@ import sys
 try:
     import bpy
     import numpy as np
-    from bundle_skin import linear_blend
+    from bundle_skin import linear_blend, numbers, refuse
     from mathutils.kdtree import KDTree
 except ImportError as missing:
     print(f"NOT CHECKED: {missing}. Install with: pip install 'bpy==4.5.*' numpy (Python 3.11)", file=sys.stderr)
     sys.exit(3)
-
-
-def numbers(kind):
-    return lambda text: [kind(part) for part in text.split(",")]
-
-
-def refuse(reason):
-    print(reason, file=sys.stderr)
-    sys.exit(2)
 
 
 def blender_space(positions, up):

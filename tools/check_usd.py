@@ -17,21 +17,12 @@ import sys
 
 try:
     import numpy as np
-    from bundle_skin import linear_blend
+    from bundle_skin import linear_blend, numbers, refuse
     from pxr import Usd, UsdValidation
     from usd_skin import Stage
 except ImportError as missing:
     print(f"NOT CHECKED: {missing}. Install with: pip install usd-core numpy", file=sys.stderr)
     sys.exit(3)
-
-
-def numbers(kind):
-    return lambda text: [kind(part) for part in text.split(",")]
-
-
-def refuse(reason):
-    print(reason, file=sys.stderr)
-    sys.exit(2)
 
 
 def validate(stage):

@@ -1,6 +1,6 @@
 //! The flaws of a surface and of its frames, which readers of meshes count.
 
-use crate::{Contents, Flaw, ReadError, Warning};
+use crate::{Contents, Flaw, ReadError, Record, Warning};
 use dermis_rig::Mesh;
 use dermis_rig::glam::DVec3;
 
@@ -47,6 +47,16 @@ impl LeftOut {
         }
     }
 
+    /// A frame of points that move; `None`, and the frame is left out, if one of them is not finite.
+    pub fn record(&mut self, label: String, time: Option<f64>, positions: Vec<DVec3>) -> Option<Record> {
+        if !positions.iter().all(|p| p.is_finite()) {
+            self.leave(label, &positions);
+            return None;
+        }
+        self.keep();
+        Some(Record { label, time, pose: None, positions: Some(positions), importance: 1.0, local: None })
+    }
+
     /// Tells the contents which frames were left out.
     pub fn tell(self, contents: &mut Contents) {
         contents.never_finite = self.first_never();
@@ -62,6 +72,15 @@ impl LeftOut {
     fn first_never(&self) -> Option<usize> {
         self.never.iter().flatten().next().map(|vertex| *vertex as usize)
     }
+}
+
+/// Moments in order. Of those less than a microsecond apart, which differ by rounding, the last stays: by then, all were sampled.
+pub(crate) fn moments(mut times: Vec<f64>) -> Vec<f64> {
+    times.sort_by(f64::total_cmp);
+    times.reverse();
+    times.dedup_by(|earlier, later| *later - *earlier < 1e-6);
+    times.reverse();
+    times
 }
 
 /// Adds a warning for the elements of `found`, unless there are none.
@@ -86,6 +105,12 @@ pub(crate) fn has_no_area([a, b, c]: [DVec3; 3]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_moments_that_differ_by_rounding_the_last_stays() {
+        let both = moments(vec![1.0, 0.5 + 3e-8, 0.0, 0.5, 2e-6]);
+        assert_eq!(both, [0.0, 2e-6, 0.5 + 3e-8, 1.0]);
+    }
 
     #[test]
     fn the_vertex_that_is_never_finite_is_known() {

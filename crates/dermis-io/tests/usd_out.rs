@@ -3,13 +3,13 @@
 
 mod character;
 
-use character::{Character, character, far, house, of, skin};
+use character::{Character, character, face, far, house, of, skin};
 use dermis_io::skinned_scene::{SceneWritten, SkinnedScene, clip_of_frames};
 use dermis_io::usd::{self, Container, Frames};
-use dermis_io::{Clip, ClipFrame, MorphTarget, Space, UpAxis, WriteError, to_bytes};
+use dermis_io::{Clip, ClipFrame, Space, UpAxis, WriteError, to_bytes};
 use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
-use dermis_rig::{Appearance, BoneIndex, Image, Influences, Mesh, MeshObject, RenderMesh, Skeleton, WorldPose};
+use dermis_rig::{Appearance, BoneIndex, Image, Influences, MeshObject, Skeleton, WorldPose};
 use dermis_testkit::textured::png;
 use std::io::{Cursor, Read};
 use std::sync::Arc;
@@ -301,25 +301,7 @@ fn polygons_and_hard_edges_stay() {
 /// Two objects, one hidden, each with a material of its own, and shapes without a skeleton: they hang on a joint that stays.
 #[test]
 fn objects_stay_apart() {
-    let (mut mesh, mut render) = (Mesh::default(), RenderMesh::default());
-    for (number, name) in ["head", "teeth"].into_iter().enumerate() {
-        let (base, aside) = (3 * number as u32, DVec3::X * 2.0 * number as f64);
-        mesh.positions.extend([aside, aside + DVec3::X, aside + DVec3::Y]);
-        mesh.triangles.push([base, base + 1, base + 2]);
-        mesh.objects.push(MeshObject { name: name.into(), vertices: 3, visible: number == 0 });
-        let color = Vec4::new(0.25, 0.5 * number as f32, 1.0, 1.0);
-        let (name, start) = (format!("of_{name}"), number as u32);
-        render.parts.push(RenderPart { name, start, count: 1, color, material: None });
-    }
-    render.source = (0..6).collect();
-    render.triangles = mesh.triangles.clone();
-    mesh.render = Some(render);
-    let both = MorphTarget { name: "open".into(), deltas: (0..6).map(|v| DVec3::Z * f64::from(v + 1)).collect() };
-    let still = MorphTarget { name: "still".into(), deltas: vec![DVec3::ZERO; 6] };
-    let one = MorphTarget { name: "smile".into(), deltas: (0..6).map(|v| DVec3::Y * f64::from(v / 3)).collect() };
-    let morphs = [both, still, one];
-    let rows = [[0.25, 0.0, -0.5], [1.0, 0.5, 2.0]].map(Vec::from).to_vec();
-    let clip = clip_of_frames("talk", None, vec![0.0, 2.0], &[], rows).unwrap();
+    let (mesh, morphs, clip) = face();
     let clips = [&clip];
     let scene = SkinnedScene {
         name: "face",

@@ -22,8 +22,8 @@ mod write;
 
 pub use write::{AlembicScene, write};
 
-use crate::surface::LeftOut;
-use crate::{Contents, Format, ReadError, Record, Space};
+use crate::surface::{LeftOut, moments};
+use crate::{Contents, Format, ReadError, Space};
 use archive::Archive;
 use dermis_rig::glam::{DMat3, DVec3};
 use joined::Joined;
@@ -74,14 +74,8 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
             }
             mesh.positions_at(&archive, *time, *count, &world, &mut positions)?;
         }
-        let label = format!("frame {at}");
-        if !positions.iter().all(|p| p.is_finite()) {
-            left_out.leave(label, &positions);
-            continue;
-        }
-        left_out.keep();
-        let (time, positions) = ((times.len() > 1).then_some(*time), Some(positions));
-        contents.records.push(Record { label, time, pose: None, positions, importance: 1.0, local: None });
+        let time = (times.len() > 1).then_some(*time);
+        contents.records.extend(left_out.record(format!("frame {at}"), time, positions));
     }
     left_out.tell(&mut contents);
 
@@ -120,8 +114,7 @@ fn frame_times(archive: &Archive, scene: &Scene, vertices: usize, file: usize) -
             return Err(damaged(format!("the times of time sampling {} do not ascend", series.sampling)));
         }
         times.extend(own);
-        times.sort_by(f64::total_cmp);
-        times.dedup_by(|b, a| *b - *a < 1e-6);
+        times = moments(times);
         if times.len() > most {
             return Err(damaged(format!("{} frames of {vertices} vertices in {file} bytes", times.len())));
         }

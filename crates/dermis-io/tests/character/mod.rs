@@ -6,7 +6,7 @@ use dermis_io::skinned_scene::{SkinnedScene, clip_of_frames};
 use dermis_io::{Clip, ClipFrame, MorphTarget, to_bytes};
 use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
-use dermis_rig::{BoneIndex, Influences, Mesh, Polygons, RenderMesh, Skeleton, WorldPose};
+use dermis_rig::{BoneIndex, Influences, Mesh, MeshObject, Polygons, RenderMesh, Skeleton, WorldPose};
 
 pub struct Character {
     pub mesh: Mesh,
@@ -176,4 +176,26 @@ pub fn house() -> Mesh {
     mesh.polygons = Some(polygons);
     mesh.render = Some(render);
     mesh
+}
+
+/// A head and its teeth, which are hidden, each with a material of its own, three morph targets, and a clip of them.
+pub fn face() -> (Mesh, Vec<MorphTarget>, Clip) {
+    let (mut mesh, mut render) = (Mesh::default(), RenderMesh::default());
+    for (number, name) in ["head", "teeth"].into_iter().enumerate() {
+        let (base, aside) = (3 * number as u32, DVec3::X * 2.0 * number as f64);
+        mesh.positions.extend([aside, aside + DVec3::X, aside + DVec3::Y]);
+        mesh.triangles.push([base, base + 1, base + 2]);
+        mesh.objects.push(MeshObject { name: name.into(), vertices: 3, visible: number == 0 });
+        let color = Vec4::new(0.25, 0.5 * number as f32, 1.0, 1.0);
+        let (name, start) = (format!("of_{name}"), number as u32);
+        render.parts.push(RenderPart { name, start, count: 1, color, material: None });
+    }
+    render.source = (0..6).collect();
+    render.triangles = mesh.triangles.clone();
+    mesh.render = Some(render);
+    let both = MorphTarget { name: "open".into(), deltas: (0..6).map(|v| DVec3::Z * f64::from(v + 1)).collect() };
+    let still = MorphTarget { name: "still".into(), deltas: vec![DVec3::ZERO; 6] };
+    let one = MorphTarget { name: "smile".into(), deltas: (0..6).map(|v| DVec3::Y * f64::from(v / 3)).collect() };
+    let rows = [[0.25, 0.0, -0.5], [1.0, 0.5, 2.0]].map(Vec::from).to_vec();
+    (mesh, vec![both, still, one], clip_of_frames("talk", None, vec![0.0, 2.0], &[], rows).unwrap())
 }

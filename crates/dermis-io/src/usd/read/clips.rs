@@ -8,6 +8,7 @@ use super::stage::Stage;
 use super::xform::{Chain, times, world};
 use crate::contents::{Clip, ClipFrame, ReadError};
 use crate::flaws::{Flaws, short};
+use crate::surface::moments;
 use dermis_rig::WorldPose;
 use dermis_rig::glam::DAffine3;
 use std::sync::Arc;
@@ -116,10 +117,7 @@ impl Player {
             Moves::Mesh(chain) => Some(times(chain)),
             Moves::Joint(..) => None,
         });
-        let mut all: Vec<f64> = joints.chain(chains).chain(meshes.flatten()).filter(|time| time.is_finite()).collect();
-        all.sort_by(f64::total_cmp);
-        all.dedup_by(|b, a| *b - *a < 1e-6);
-        all
+        moments(joints.chain(chains).chain(meshes.flatten()).filter(|time| time.is_finite()).collect())
     }
 }
 

@@ -5,8 +5,8 @@ use super::geometry::vectors;
 use super::scene::{Block, Scene};
 use super::track::around;
 use super::xform;
-use crate::contents::{Contents, ReadError, Record};
-use crate::surface::LeftOut;
+use crate::contents::{Contents, ReadError};
+use crate::surface::{LeftOut, moments};
 use dermis_rig::glam::{DAffine3, DVec3};
 
 /// The points of a mesh at the samples around a time, which the next frame may need again.
@@ -63,8 +63,7 @@ pub(super) fn read(
         budget.charge(16 * own.len())?;
         times.extend(own);
     }
-    times.sort_by(f64::total_cmp);
-    times.dedup_by(|b, a| *b - *a < 1e-6);
+    let times = moments(times);
     let ops: usize = windows.iter().map(|window| window.block.chain.iter().map(|ops| ops.len()).sum::<usize>()).sum();
     let mut left_out = LeftOut::default();
     for (at, time) in times.iter().enumerate() {
@@ -74,14 +73,8 @@ pub(super) fn read(
             let world = *to_ours * xform::world(&window.block.chain, Some(*time));
             positions.extend(window.at(*time)?.into_iter().map(|p| world.transform_point3(p) + DVec3::ZERO));
         }
-        let label = format!("frame {at}");
-        if !positions.iter().all(|p| p.is_finite()) {
-            left_out.leave(label, &positions);
-            continue;
-        }
-        left_out.keep();
-        let (time, positions) = ((times.len() > 1).then_some(*time), Some(positions));
-        contents.records.push(Record { label, time, pose: None, positions, importance: 1.0, local: None });
+        let time = (times.len() > 1).then_some(*time);
+        contents.records.extend(left_out.record(format!("frame {at}"), time, positions));
     }
     left_out.tell(contents);
     Ok(())
