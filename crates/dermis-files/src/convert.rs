@@ -16,7 +16,7 @@ use dermis_io::gltf::{GlbClip, GlbScene, Keyed, MorphNormals};
 use dermis_io::npz::StoredFloat;
 use dermis_io::obj::{Normals, library};
 use dermis_io::{
-    AppearanceCounts, Clip, ClipFrame, Contents, Format, Record, Space, UpAxis, appearance_counts, match_vertices,
+    AppearanceCounts, Clip, ClipFrame, Contents, Format, Record, Space, appearance_counts, match_vertices,
 };
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Skeleton, make_unique};
@@ -518,8 +518,7 @@ fn write_sequence(
     let shapes = if counts.frames == 1 { "shape" } else { "shapes" };
     done.hold(counts.frames, &format!("{shapes} of {} vertices", counts.vertices));
     // Whoever reads the file must know: it does not say so itself.
-    let up = if space.up == UpAxis::Y { "Y" } else { "Z" };
-    done.holds.push(format!("in units of {} m, {up} up", space.metres_per_unit));
+    interchange::hold_space(space, done);
     if contents.skeleton.is_some() {
         done.left_out.push("the skeleton".into());
     }
@@ -549,7 +548,7 @@ fn write_sequence(
             done.left_out.push("normals".into());
         }
         if kind == "abc" {
-            let named = "materials, of which Alembic has the names alone";
+            let named = "materials: Alembic holds their names alone";
             let rename = |(count, what)| (count, if what == "materials" { named } else { what });
             appearance(contents).into_iter().map(rename).for_each(|(count, what)| done.leave(count, what));
             return Ok(());

@@ -49,16 +49,20 @@ impl Part {
         let Some(mesh) = mesh.filter(|mesh| mesh.has_several_objects()) else { return Ok(None) };
         let mut found: Vec<usize> = Vec::new();
         for (own, size) in mesh.objects.iter().zip(Size::of_objects(mesh)) {
-            match objects.find(Some(&own.name), &size)? {
-                Some(object) if !found.contains(&object) => found.push(object),
-                _ => {
-                    let (name, vertices) = (&own.name, size.vertices);
-                    let what = format!(
-                        "its object \"{name:.100}\" of {vertices} vertices is none of the rig's objects, or one that it has already"
-                    );
-                    return Err(FileError::lacks(path, what, KEEP_NAMES));
+            let (name, vertices) = (&own.name, size.vertices);
+            let what = match objects.find(Some(name), &size)? {
+                None => format!(
+                    "no object of the rig has the {vertices} vertices and the faces of its object \"{name:.100}\""
+                ),
+                Some(object) if found.contains(&object) => {
+                    format!("two of its objects are \"{:.100}\" of the rig", rig.objects[object].name)
                 }
-            }
+                Some(object) => {
+                    found.push(object);
+                    continue;
+                }
+            };
+            return Err(FileError::lacks(path, what, KEEP_NAMES));
         }
         Ok(Some(objects.cut(&found)))
     }
@@ -79,7 +83,7 @@ impl Part {
         ReadOptions { match_tolerance, ..options.clone() }
     }
 
-    /// The whole skin, of which the objects are `own`; the rest is `elsewhere`.
+    /// The whole skin: the objects at `own`, the rest at `elsewhere`.
     pub fn within(&self, own: &[DVec3], mut elsewhere: Vec<DVec3>) -> Vec<DVec3> {
         self.vertices.iter().zip(own).for_each(|(&v, p)| elsewhere[v as usize] = *p);
         elsewhere

@@ -20,7 +20,7 @@ pub(super) struct FaceSet<'a> {
     pub faces: Samples<'a>,
 }
 
-/// A parameter of a mesh: values, and perhaps which of them each thing has.
+/// A parameter of a mesh: values, and their indices by vertex or corner if there are any.
 pub(super) struct Param<'a> {
     values: Samples<'a>,
     indices: Option<Samples<'a>>,

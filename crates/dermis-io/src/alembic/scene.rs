@@ -25,7 +25,7 @@ pub(super) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Counts a thing of a kind that is not read.
+    /// Counts an object of a kind that is not read.
     fn leave(&mut self, kind: String) {
         *self.unread.entry(kind).or_default() += 1;
     }

@@ -18,7 +18,7 @@ impl Budget {
         made
     }
 
-    /// Another file of so many bytes was read.
+    /// Another file of `file` bytes was read.
     pub fn grow(&self, file: usize) {
         self.read.set(self.read.get().saturating_add(file));
         self.left.set(self.left.get().saturating_add(file.saturating_mul(256)).min(8 << 30));

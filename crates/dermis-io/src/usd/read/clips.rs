@@ -121,7 +121,7 @@ impl Player {
     }
 }
 
-/// An animation that begins less than so many seconds after the stage is still before it.
+/// Seconds after the stage's beginning within which a clip begins with the stage.
 const BEFORE: f64 = 1.0;
 
 /// The clips of a stage.

@@ -424,7 +424,7 @@ impl<'a, 'f> Composer<'a, 'f> {
                 });
                 let prim = short(&text(&nodes[0].path));
                 let Some(chosen) = chosen.filter(|chosen| !chosen.is_empty()) else {
-                    self.flaws.unread(&format!("variants \"{set}\" of <{prim}>, of which none is chosen"));
+                    self.flaws.unread(&format!("variants \"{set}\" of <{prim}>: none is chosen"));
                     continue;
                 };
                 let own = |&(layer, spec, times): &(usize, usize, Times)| {

@@ -51,7 +51,7 @@ pub(super) fn shown(stage: &Stage<'_, '_>, default: Option<&str>, flaws: &mut Fl
             *unread.entry(format!("{:.100}", prim.kind)).or_default() += 1;
         }
         made.push(at);
-        // Below an instancer stand the things that it repeats.
+        // Below an instancer stand the prims that it repeats.
         if &*prim.kind != "PointInstancer" {
             open.extend(prim.children.iter().rev());
         }

@@ -12,7 +12,7 @@ use dermis_rig::glam::{DAffine3, DMat3, DMat4, DVec3};
 use dermis_rig::skeleton::invert;
 use std::sync::Arc;
 
-/// Operations from the world down to a prim, the last of which acts first on a point.
+/// Operations from the world down to a prim. The last one acts first on a point.
 pub(super) type Chain = Arc<[Arc<[Op]>]>;
 
 /// One operation.
