@@ -6,7 +6,8 @@ and at times of every clip. The first folder below FOLDER is the source of a fil
 
 Verdicts: `exact`; `refused`, with the program's reason; `lost and said`, where the result differs and a warning says so; `wrong`, where
 it differs and nothing says so, or a run crashes, hangs or takes too much memory; `not compared`, where nothing independent reads it.
-The last columns say how far it is off, at rest and in motion, after a way through another format and back (`corpus_round.py`).
+The last columns say how far it is off, at rest and in motion, after a way through another format and back, and in other programs
+(`corpus_round.py`).
 
 Needs NumPy. Exit 0 nothing is wrong, 1 a file is wrong.
 """
@@ -27,7 +28,7 @@ import numpy as np
 from corpus_bvh import Bvh
 from corpus_fbx import Frames
 from corpus_gltf import Gltf, Unread
-from corpus_round import COLUMNS, columns
+from corpus_round import COLUMNS, THREE, Viewer, columns
 
 SECONDS = 60
 BYTES = 8 << 30
@@ -50,7 +51,10 @@ def main():
     arguments.add_argument("folder", type=Path)
     arguments.add_argument("--quick", action="store_true", help="inspect and convert alone")
     arguments.add_argument("--out", type=Path, help="where the table goes")
+    arguments.add_argument("--blender", type=Path, action="append", default=[], help="a Python with bpy, for further columns; may be repeated")
+    arguments.add_argument("--three", type=Path, help="the folder of the npm package three, for a further column")
     options = arguments.parse_args()
+    options.viewers = viewers(options)
     program = options.program.resolve()
     files = sorted(path for path in options.folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
     with ThreadPoolExecutor(2) as pool:
@@ -58,11 +62,24 @@ def main():
     rows = [row for row in rows if row]
     if not rows:
         sys.exit(f"error: no character file below {options.folder}")
-    text = summary(rows) + "\n" + table(rows)
+    names = [*COLUMNS, *options.viewers]
+    text = summary(rows) + "\n" + ("" if options.quick else counts(rows, names) + "\n") + table(rows, names)
     if options.out:
         options.out.write_text(text)
-    print(text if not options.out else summary(rows))
+    print(text if not options.out else text[: text.index("| file |")])
     sys.exit(1 if any(row["verdict"] == "wrong" for row in rows) else 0)
+
+
+def viewers(options):
+    """Other programs that show what is written, by the name of their column."""
+    here, made = Path(__file__).parent, {}
+    if options.three:
+        made[THREE] = Viewer("node", here / "corpus_three.mjs", options.three)
+    for python in options.blender:
+        version = subprocess.run([python, "-c", "import bpy; print('.'.join(map(str, bpy.app.version[:2])))"], capture_output=True, text=True, check=True).stdout.split()[-1]
+        blender = Viewer(python, here / "corpus_blender.py")
+        made |= {f"{kind} in Blender {version}": blender for kind in ("fbx", "usdz")}
+    return made
 
 
 def told(program, path, options):
@@ -76,7 +93,7 @@ def told(program, path, options):
     if reading is False:
         return None
     with tempfile.TemporaryDirectory() as folder:
-        check(program, path, reading, Path(folder), row, options.quick)
+        check(program, path, reading, Path(folder), row, options)
     print(f"{row['verdict']:>13}  {name}  {row['why']}", file=sys.stderr, flush=True)
     return row
 
@@ -92,14 +109,14 @@ def reading_of(path):
     return reading if reading.is_character() else False
 
 
-def check(program, path, reading, folder, row, quick):
+def check(program, path, reading, folder, row, options):
     """Runs the program on a file, and puts verdict and reasons into its row."""
     is_bvh = path.suffix.lower() == ".bvh"
     shown = folder / ("shown.npz" if is_bvh else "shown.glb")
     inspect = run(program, "inspect", "--json", path)
     convert = run(program, "convert", path, "-o", shown)
     others = {"inspect": inspect}
-    if not quick:
+    if not options.quick:
         others["exercise"] = run(program, "exercise", path, "-o", folder / "exercise.npz")
         others["onto it"] = run(program, "retarget", BODY / "body_walk.npz", path, "-o", folder / "onto.glb")
         others["from it"] = run(program, "retarget", *first_clip(path, inspect), BODY / "body.glb", "-o", folder / "from.glb")
@@ -117,14 +134,14 @@ def check(program, path, reading, folder, row, quick):
         row["why"] = row["why"] or "no independent reading"
     else:
         compared(path, reading, shown, inspect[1], said, row)
-    if not quick and row["verdict"] in ("exact", "lost and said") and not is_bvh:
-        round_trips(program, shown, folder, row)
+    if not options.quick and row["verdict"] not in ("wrong", "refused") and not is_bvh:
+        round_trips(program, shown, folder, row, options.viewers)
 
 
-def round_trips(program, shown, folder, row):
+def round_trips(program, shown, folder, row, viewers):
     """Adds the columns of other formats, which do not judge the file."""
     try:
-        row["round"] = columns(run, program, shown, folder)
+        row["round"] = columns(run, program, shown, folder, viewers)
     except Exception as error:  # As above: a strange file must not end the table.
         row["round"] = {COLUMNS[0]: f"the reading fails: {type(error).__name__}: {error}"}
 
@@ -312,14 +329,25 @@ def summary(rows):
     return "\n".join(lines) + "\n"
 
 
-def table(rows):
+def counts(rows, names):
+    """Per other format or program: within the limits, beyond them, and not made, with the files that were refused or failed."""
+    lines = ["| way | within | beyond | refused or failed |", "|---|---:|---:|---:|"]
+    for name in names:
+        cells = [row["round"][name] for row in rows if name in row["round"]]
+        made = [cell for cell in cells if " / " in cell[:12]]
+        beyond = sum("!" in cell for cell in made)
+        lines.append(f"| {name} | {len(made) - beyond} | {beyond} | {len(cells) - len(made)} |")
+    return "\n".join(lines) + "\n"
+
+
+def table(rows, names):
     """A line per file, the wrong ones first."""
     order = ["wrong", "lost and said", "not compared", "refused", "exact"]
-    lines = ["| file | verdict | why | distance | other verbs | " + " | ".join(COLUMNS) + " |", "|---|---|---|---:|---|" + "---|" * len(COLUMNS)]
+    lines = ["| file | verdict | why | distance | other verbs | " + " | ".join(names) + " |", "|---|---|---|---:|---|" + "---|" * len(names)]
     for row in sorted(rows, key=lambda row: (order.index(row["verdict"]), row["file"])):
         why = row["why"].replace("|", "\\|").replace("\n", " ")
         distance = "" if row["distance"] is None else f"{row['distance']:.0e}"
-        ways = " | ".join(row["round"].get(name, "").replace("|", "/") for name in COLUMNS)
+        ways = " | ".join(row["round"].get(name, "").replace("|", "/") for name in names)
         lines.append(f"| {row['file']} | {row['verdict']} | {why} | {distance} | {row['verbs'].replace('|', '/')} | {ways} |")
     return "\n".join(lines) + "\n"
 

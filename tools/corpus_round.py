@@ -2,12 +2,17 @@
 
 A file becomes a GLB, and by way of each other format a GLB again. Both GLBs are read by the specification alone, and compared in the rest
 pose, and at and between the keys of every clip, jumps apart; formats of one clip, or of frames alone, take the first. `pxr`, where it is
-installed, also poses the .usdz in between, by UsdSkel's own queries. A cell is the distance at rest and in motion, in sizes of what is
-shown; an exclamation mark stands where it is more than 1e-6 at rest or 1e-4 in motion, or where materials differ.
+installed, also poses the .usdz in between, by UsdSkel's own queries; three.js shows the first GLB, and each Blender that is given the first
+clip as FBX and as USD. A cell is the distance at rest and in motion, in sizes of what is shown; an exclamation mark stands where it is more
+than 1e-6 at rest or 1e-4 in motion, or where materials differ.
 """
 
 import hashlib
+import json
 import re
+import select
+import subprocess
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +31,33 @@ JUMP = 2e-3
 WHOLE = ["fbx", "usdz"]  # every clip, and materials
 ONE_CLIP = ["npz", "abc"]
 COLUMNS = [*WHOLE, "usdz in USD", *ONE_CLIP]
+THREE = "glb in three.js"
+# Seconds that another program may take for a file.
+PATIENCE = 120
 
 
-def columns(run, program, shown, folder):
+class Viewer:
+    """Another program that shows files: `corpus_blender.py` or `corpus_three.mjs`."""
+
+    def __init__(self, *command):
+        self.command, self.process, self.lock = command, None, threading.Lock()
+
+    def ask(self, **request):
+        """Says what is wanted, and what was answered."""
+        with self.lock:
+            if self.process is None or self.process.poll() is not None:
+                pipe = subprocess.PIPE
+                self.process = subprocess.Popen(self.command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+            if select.select([self.process.stdout], [], [], PATIENCE)[0]:
+                return self.process.stdout.readline().strip() or "it ends"
+            self.process.kill()
+            self.process.wait()
+            return f"it takes more than {PATIENCE} s"
+
+
+def columns(run, program, shown, folder, viewers):
     """By column: the distance at rest and in motion, or why there is none."""
     made = {}
     before = Gltf(shown)
@@ -52,7 +81,43 @@ def columns(run, program, shown, folder):
         made[kind] = cell(*distances(before, after, after, size, len(clips), whole=kind in WHOLE))
         if kind in WHOLE and looks(before) != looks(after):
             made[kind] += " ! other materials"
+    for name, viewer in viewers.items():
+        made[name] = in_three(viewer, before, shown, folder, size) if name == THREE else in_blender(viewer, run, program, before, first, folder, size, name)
     return made
+
+
+def in_three(viewer, before, shown, folder, size):
+    """How far three.js is from the specification, for what the program writes."""
+    moments = [(None, 0.0)] + [(clip, time) for clip in range(len(before.clips)) for time in chosen(before, clip)]
+    out = folder / "three.bin"
+    if (said := viewer.ask(file=str(shown), moments=[[clip, float(time)] for clip, time in moments], out=str(out))) != "ok":
+        return f"FAILED: {said}"
+    frames = np.fromfile(out).reshape(len(moments), -1, 3)
+    distances = [furthest([before.shown(clip, time)], [frame]) / size for (clip, time), frame in zip(moments, frames)]
+    return cell(distances[0], max(distances[1:], default=0.0))
+
+
+def in_blender(viewer, run, program, before, first, folder, size, name):
+    """How far Blender is from the specification, for the first clip in another format; without a clip, at rest."""
+    via, out = folder / f"first.{name.split()[0]}", folder / "blender.npy"
+    code, said = run(program, "convert", first, "-o", via)
+    if code != 0:
+        return said if code == 2 else f"FAILED: {said}"
+    times = [float(time) for time in chosen(before, 0)] if before.clips else []
+    if (said := viewer.ask(file=str(via), times=times, out=str(out))) != "ok":
+        return f"FAILED: {said}"
+    expected = [before.shown(0, time) for time in times] if times else [before.shown()]
+    distance = max(furthest([ours], [theirs]) / size for ours, theirs in zip(expected, np.load(out)))
+    return cell(0.0, distance) if times else cell(distance, 0.0)
+
+
+def chosen(file, clip, between=True):
+    """Four keys of a clip, and moments between its first keys; jumps, of which formats show either side, are left out."""
+    times = file.key_times(clip)
+    gaps = np.diff(times, prepend=-np.inf, append=np.inf)
+    times = times[np.minimum(gaps[:-1], gaps[1:]) > JUMP]
+    keys = times[np.unique(np.linspace(0, len(times) - 1, 4).round().astype(int))] if len(times) else []
+    return [*keys, *(float(a + b) / 2 for a, b in zip(times[:3], times[1:4]) if between)]
 
 
 class InUsd:
@@ -73,12 +138,7 @@ def distances(before, after, names, size, clips=None, whole=True):
     for clip in range(len(before.clips) if clips is None else clips):
         if clip >= len(names.clips):
             return rest, np.inf
-        times = before.key_times(clip)
-        gaps = np.diff(times, prepend=-np.inf, append=np.inf)
-        times = times[np.minimum(gaps[:-1], gaps[1:]) > JUMP]
-        chosen = times[np.unique(np.linspace(0, len(times) - 1, 4).round().astype(int))] if len(times) else []
-        moments = list(chosen) + ([float(a + b) / 2 for a, b in zip(times[:3], times[1:4])] if whole else [])
-        for time in moments:
+        for time in chosen(before, clip, between=whole):
             motion = max(motion, apart(before.shown(clip, time), after.shown(clip, time)))
     return rest, motion
 

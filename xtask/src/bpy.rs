@@ -53,6 +53,11 @@ pub fn python() -> Option<PathBuf> {
     }
 }
 
+/// The Pythons of all releases that are there.
+pub fn pythons() -> Vec<PathBuf> {
+    RELEASES.into_iter().filter(|&release| is_ready(release)).map(python_of).collect()
+}
+
 /// Makes the environments that are not there. Returns what could not be installed, for people.
 pub fn make_environments() -> Vec<String> {
     let missing = RELEASES.into_iter().filter(|&release| !is_ready(release));

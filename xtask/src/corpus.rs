@@ -1,8 +1,9 @@
 //! `cargo xtask corpus`: files that others made, held against an independent reading by `tools/corpus.py`; and the same on a
 //! miniature of each kind of file, which `tools/corpus_miniature.py` writes.
 
+use crate::bpy;
 use crate::commit::{Outcome, of};
-use crate::tools::python_with;
+use crate::tools::{python_with, three};
 use crate::usage::usage;
 use crate::workspace::{Build, dermis, target};
 use std::path::{Path, PathBuf};
@@ -56,6 +57,9 @@ pub fn run(arguments: &[&str]) -> ExitCode {
     let mut compare = compare(&python, &program, &here.join(options.folder));
     if options.quick {
         compare.arg("--quick");
+    } else {
+        compare.args(three().into_iter().flat_map(|three| ["--three".into(), three]));
+        compare.args(bpy::pythons().into_iter().flat_map(|python| ["--blender".into(), python]));
     }
     if let Some(out) = options.out {
         compare.arg("--out").arg(here.join(out));

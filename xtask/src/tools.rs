@@ -144,7 +144,13 @@ fn has_schema_validator() -> bool {
 
 /// Whether three.js is below `target/tools`, where the pages of the tests look for it.
 fn has_three() -> bool {
-    folder().join("node_modules/three/build/three.module.js").is_file()
+    three().is_some()
+}
+
+/// The folder of three.js, if it is there.
+pub fn three() -> Option<PathBuf> {
+    let three = folder().join("node_modules/three");
+    three.join("build/three.module.js").is_file().then_some(three)
 }
 
 fn has_mono() -> bool {

@@ -183,6 +183,72 @@ fn a_character_moves_as_it_did() {
     }
 }
 
+/// A clip of one key stays one, and leaves the pose and the weights without a clip alone; weights beside a clip are kept.
+#[test]
+fn what_holds_without_a_clip_stays() {
+    let column = character(3);
+    let bind = WorldPose::new(column.skeleton.bind().to_vec());
+    let local = column.skeleton.local_transforms(&bind).unwrap();
+    let turned = local.enumerate().map(|(bone, local)| *local * DAffine3::from_rotation_x(0.4 * bone.get() as f64));
+    let turned = column.skeleton.posed(dermis_rig::BoneVec::new(turned.collect())).unwrap().world();
+    let shown = vec![0.25; column.morphs.len()];
+    let moved = vec![0.75; column.morphs.len()];
+    for (times, poses, weights) in [
+        (vec![0.0], vec![turned.clone()], vec![moved.clone()]),
+        (vec![0.0, 1.0], vec![turned.clone(), bind.clone()], vec![moved.clone(), moved.clone()]),
+        (vec![0.0, 1.0], vec![turned.clone(), bind.clone()], vec![moved.clone(), shown.clone()]),
+    ] {
+        let clip = clip_of_frames("turn", Some(&column.skeleton), times.clone(), &poses, weights.clone()).unwrap();
+        let clips = [&clip];
+        let scene = SkinnedScene { morph_weights: &shown, frames_per_second: Some(1.0), ..column.skinned(&clips) };
+        let (text, _) = written(&scene, &Space::default());
+        let back = usd::read(text.as_bytes(), "turn.usda", &|_, _| panic!("no other file")).unwrap();
+        let (mesh, skeleton, influences) =
+            (back.mesh.as_ref().unwrap(), back.skeleton.as_ref().unwrap(), back.weights.as_ref().unwrap());
+        assert_eq!(back.morph_weights, shown);
+        let ours = |frame: &ClipFrame| skin(&column.mesh, &column.skeleton, &column.weights, &column.morphs, frame);
+        let theirs = |frame: &ClipFrame| skin(mesh, skeleton, influences, &back.morphs, frame);
+        let pose = back.default_pose.clone().unwrap_or_else(|| WorldPose::new(skeleton.bind().to_vec()));
+        let still = theirs(&ClipFrame { pose, morph_weights: back.morph_weights.clone() });
+        assert!(far(&still, &ours(&ClipFrame { pose: bind.clone(), morph_weights: shown.clone() })) < 1e-6);
+        assert_eq!(back.clips.len(), 1);
+        assert_eq!(back.clips[0].key_times, times);
+        for ((time, pose), weights) in times.iter().zip(&poses).zip(&weights) {
+            let told = ours(&ClipFrame { pose: pose.clone(), morph_weights: weights.clone() });
+            assert!(far(&theirs(&(back.clips[0].sample)(*time)), &told) < 1e-6, "{time}");
+        }
+    }
+}
+
+/// Normals of a shape at its full weight are those of the shape, in any axes and unit.
+#[test]
+fn shapes_turn_normals() {
+    let column = character(3);
+    for space in [metres(UpAxis::Y), Space { metres_per_unit: 0.01, ..metres(UpAxis::Z) }] {
+        let (text, done) = written(&SkinnedScene { morph_weights: &[], ..column.skinned(&[]) }, &space);
+        assert_eq!(done.left_out, Vec::<String>::new());
+        let mesh = prim(&text, "Mesh", "column");
+        let turn = space.to_ours();
+        for morph in &column.morphs {
+            let shape = prim(mesh, "BlendShape", &morph.name);
+            let mut normals = vectors(mesh, "normals");
+            let changes = vectors(shape, "normalOffsets");
+            assert!(changes.iter().any(|change| change.length() > 0.01), "the shape turns something");
+            numbers(shape, "pointIndices").iter().zip(changes).for_each(|(at, change)| normals[*at as usize] += change);
+            let moved: Vec<DVec3> = column.mesh.positions.iter().zip(&morph.deltas).map(|(p, d)| *p + *d).collect();
+            let mut told = vec![DVec3::ZERO; moved.len()];
+            for corners in &column.mesh.triangles {
+                let [a, b, c] = corners.map(|corner| moved[corner as usize]);
+                corners.iter().for_each(|&corner| told[corner as usize] += (b - a).cross(c - a));
+            }
+            for (normal, told) in normals.iter().zip(told) {
+                let found = turn.transform_vector3(*normal).normalize();
+                assert!(found.distance(told.normalize()) < 1e-5, "{found} {}", told.normalize());
+            }
+        }
+    }
+}
+
 /// Bones that turn and move alone are as exact as floats; a clip that begins late does so in the file.
 #[test]
 fn rigid_bones_are_exact_at_keys() {

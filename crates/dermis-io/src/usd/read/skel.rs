@@ -61,8 +61,7 @@ impl Motion {
 
     /// Weights of its shapes in their order. Without a time: zero where they are said over time alone.
     pub fn weights(&self, time: Option<f64>) -> Vec<f64> {
-        let shows = time.is_some() || self.weights.times.is_empty();
-        let mut weights = if shows { self.weights.at(time) } else { Vec::new() };
+        let mut weights = self.weights.at(time);
         weights.resize(self.shapes.len(), 0.0);
         weights
     }
@@ -71,18 +70,13 @@ impl Motion {
     pub fn fits(&self) -> bool {
         self.joints.iter().all(Option::is_some)
     }
-
-    /// Whether it says something without a time, so that a still scene shows it.
-    fn is_still(&self) -> bool {
-        [&self.translations, &self.rotations, &self.scales].iter().all(|own| own.times.is_empty())
-    }
 }
 
 impl Player {
-    /// Joint to world of the file. Without a time: the rest pose, or what an animation without times says.
+    /// Joint to world of the file. Without a time: what the animation says for none, else the rest pose.
     pub fn joints(&self, time: Option<f64>) -> Vec<DAffine3> {
         let mut local = self.rest.clone();
-        if let Some(motion) = self.motion.as_ref().filter(|motion| time.is_some() || motion.is_still()) {
+        if let Some(motion) = &self.motion {
             let (t, r, s) = (motion.translations.at(time), motion.rotations.turn_at(time), motion.scales.at(time));
             let count = motion.joints.len();
             // As the format has it: all three, or none.
@@ -112,7 +106,7 @@ pub(super) fn motion(stage: &Stage<'_, '_>, prim: usize, joints: &[Name], rate: 
     let place: HashMap<&Name, usize> = joints.iter().enumerate().map(|(at, name)| (name, at)).collect();
     let own = stage.words(prim, "joints")?;
     stage.budget.charge(48 * (joints.len() + own.len()))?;
-    let track = |name| Track::of(stage.attribute(prim, name), rate);
+    let track = |name| Track::of_animation(stage.attribute(prim, name), rate);
     Ok(Motion {
         joints: own.iter().map(|name| place.get(name).copied()).collect(),
         translations: track("translations")?,

@@ -219,6 +219,11 @@ impl Attribute<'_> {
         self.spec.samples.as_ref().is_some_and(|samples| samples.values.len() > 1)
     }
 
+    /// Whether it has a value without a time.
+    pub fn has_default(&self) -> bool {
+        self.spec.default.is_some()
+    }
+
     /// Values in the order of [`Self::times`].
     pub fn samples(&self) -> impl DoubleEndedIterator<Item = Result<Numbers, ReadError>> {
         let turned = self.times.apply(1.0) < self.times.apply(0.0);

@@ -37,19 +37,30 @@ pub(super) fn around(times: &[f64], time: f64) -> (usize, usize, f64) {
 impl Track {
     /// - `rate`: time codes per second
     pub fn read(attribute: &Attribute<'_>, rate: f64) -> Result<Self, ReadError> {
-        let rest = attribute.rest()?.values;
-        if !attribute.is_animated() {
-            let first = attribute.samples().next().transpose()?;
-            return Ok(Self { rest: first.map_or(rest, |first| first.values), ..Self::default() });
+        let made = Self::sampled(attribute, rate)?;
+        match &made.values[..] {
+            [only] => Ok(Self { rest: only.clone(), ..Self::default() }),
+            _ => Ok(made),
         }
+    }
+
+    /// The same of an animation, of which a single sample is a key. Without a time it says what the file says for none, or its only
+    /// sample, and else nothing.
+    pub fn of_animation(attribute: Option<Attribute<'_>>, rate: f64) -> Result<Self, ReadError> {
+        let Some(attribute) = attribute else { return Ok(Self::default()) };
+        let mut made = Self::sampled(&attribute, rate)?;
+        if made.times.len() > 1 && !attribute.has_default() {
+            made.rest.clear();
+        }
+        Ok(made)
+    }
+
+    fn sampled(attribute: &Attribute<'_>, rate: f64) -> Result<Self, ReadError> {
+        let rest = attribute.rest()?.values;
         let times = attribute.times().into_iter().map(|time| time / rate).collect();
         let values =
             attribute.samples().map(|sample| sample.map(|own: Numbers| own.values)).collect::<Result<_, _>>()?;
         Ok(Self { rest, times, values })
-    }
-
-    pub fn of(attribute: Option<Attribute<'_>>, rate: f64) -> Result<Self, ReadError> {
-        attribute.map_or_else(|| Ok(Self::default()), |attribute| Self::read(&attribute, rate))
     }
 
     /// The value at a time; `None`: without one.

@@ -69,7 +69,11 @@ pub(super) struct Moved<'a> {
     /// Without a skeleton of the scene's own, joints stay.
     pub(super) has_bones: bool,
     pub(super) shapes: &'a [String],
+    /// Of every shape, without a clip.
+    pub(super) rest_weights: &'a [f64],
 }
+
+const WEIGHTS: &str = "float[] blendShapeWeights";
 
 impl Moved<'_> {
     /// - `start`: seconds by the file's clock at which the clip begins
@@ -96,41 +100,69 @@ impl Moved<'_> {
                 Part::Lower => DVec3::ZERO,
                 _ => key.bones[bone].translation,
             };
-            text.samples("float3[] translations", &times, &frames(translation), &[]);
+            let rest = self.joints.list.iter().map(|joint| joint.rest.to_scale_rotation_translation());
+            let rest: Vec<(DVec3, DQuat, DVec3)> = rest.collect();
+            let still = rest.iter().map(|(_, _, t)| t.to_array()).collect();
+            over_time("float3[] translations", &times, &frames(translation), still, text);
             let rotation = |key: &Key<DQuat>, bone: usize, part: Part| {
                 let place = &key.bones[bone];
-                let q = if part == Part::Lower { place.lower } else { place.rotation };
-                [q.w, q.x, q.y, q.z]
+                wxyz(if part == Part::Lower { place.lower } else { place.rotation })
             };
             let turns = |key: &&Key<DQuat>| -> Vec<[f64; 4]> {
                 self.joints.list.iter().map(|joint| rotation(key, joint.bone, joint.part)).collect()
             };
-            text.samples("quatf[] rotations", &times, &keys.iter().map(turns).collect::<Vec<_>>(), &[]);
+            let still = rest.iter().map(|(_, r, _)| wxyz(*r)).collect();
+            over_time("quatf[] rotations", &times, &keys.iter().map(turns).collect::<Vec<_>>(), still, text);
             let scale = |key: &Key<DQuat>, bone: usize, part: Part| match part {
                 Part::Lower => DVec3::ONE,
                 _ => key.bones[bone].scale,
             };
-            text.samples("half3[] scales", &times, &frames(scale), &[]);
+            let still = rest.iter().map(|(s, _, _)| s.to_array()).collect();
+            over_time("half3[] scales", &times, &frames(scale), still, text);
         }
         if !self.shapes.is_empty() {
             self.write_shapes(text);
             let weights = |key: &&Key<DQuat>| -> Vec<[f64; 1]> { key.weights.iter().map(|w| [*w]).collect() };
-            text.samples("float[] blendShapeWeights", &times, &keys.iter().map(weights).collect::<Vec<_>>(), &[]);
+            let frames: Vec<_> = keys.iter().map(weights).collect();
+            let rest: Vec<_> = self.rest_weights.iter().map(|w| [*w]).collect();
+            text.tuples(WEIGHTS, rest.iter().copied(), Number::Single, &[]);
+            if frames.iter().any(|frame| *frame != rest) {
+                text.time_samples(WEIGHTS, &times, &frames);
+            }
         }
         text.close();
     }
 
     /// An animation that shows shapes without a clip.
-    pub(super) fn write_still(&self, name: &str, weights: &[f64], text: &mut Text) {
+    pub(super) fn write_still(&self, name: &str, text: &mut Text) {
         text.open("SkelAnimation", name, &[]);
         self.write_shapes(text);
-        text.tuples("float[] blendShapeWeights", weights.iter().map(|w| [*w]), Number::Single, &[]);
+        text.tuples(WEIGHTS, self.rest_weights.iter().map(|w| [*w]), Number::Single, &[]);
         text.close();
     }
 
     fn write_shapes(&self, text: &mut Text) {
         text.texts("uniform token[] blendShapes", self.shapes.iter().map(String::as_str));
     }
+}
+
+/// Values at every key. A clip of one key also says what holds without a clip, which that key would be else.
+fn over_time<const N: usize>(
+    declaration: &str,
+    times: &[f64],
+    frames: &[Vec<[f64; N]>],
+    rest: Vec<[f64; N]>,
+    text: &mut Text,
+) {
+    if frames.len() > 1 {
+        return text.samples(declaration, times, frames, &[]);
+    }
+    text.tuples(declaration, rest.into_iter(), Number::Single, &[]);
+    text.time_samples(declaration, times, frames);
+}
+
+fn wxyz(q: DQuat) -> [f64; 4] {
+    [q.w, q.x, q.y, q.z]
 }
 
 #[cfg(test)]

@@ -54,14 +54,22 @@ impl Corners {
         Some(made.into_iter().map(|value| value.unwrap_or(unused)).collect())
     }
 
-    /// Normals, one list for each time; unit normals of corners.
-    pub(super) fn write_normals(&self, times: &[f64], frames: &[Vec<DVec3>], text: &mut Text) {
+    /// The drawn vertex of a corner of each vertex; `None` where it has no corner.
+    pub(super) fn drawn_of_vertices(&self) -> Vec<Option<u32>> {
+        let mut made = vec![None; self.count];
+        self.vertices.iter().zip(&self.drawn).for_each(|(&vertex, &drawn)| made[vertex] = Some(drawn));
+        made
+    }
+
+    /// Normals, one list for each time; unit normals of corners. Returns whether each vertex has one.
+    pub(super) fn write_normals(&self, times: &[f64], frames: &[Vec<DVec3>], text: &mut Text) -> bool {
         let by_vertex: Option<Vec<Vec<DVec3>>> =
             frames.iter().map(|normals| self.by_vertex(|corner| normals[corner], DVec3::Y)).collect();
         let (values, how) = by_vertex.as_deref().map_or((frames, CORNER), |values| (values, VERTEX));
         let values: Vec<Vec<[f64; 3]>> =
             values.iter().map(|frame| frame.iter().map(|n| n.to_array()).collect()).collect();
         text.samples("normal3f[] normals", times, &values, &[how]);
+        by_vertex.is_some()
     }
 
     /// A primvar with a value for every drawn vertex of `used`.

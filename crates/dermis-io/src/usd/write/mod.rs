@@ -11,7 +11,7 @@ mod text;
 
 use crate::contents::{Format, Space, UpAxis};
 use crate::gltf::expect;
-use crate::normals::Shading;
+use crate::normals::{MorphShading, Shading};
 use crate::skinned_scene::motion::Take;
 use crate::skinned_scene::{Materials, SceneWritten, SkinnedScene, Surface};
 use crate::{Fill, WriteError};
@@ -157,13 +157,14 @@ fn write_stage(
         let bound = names.clips.first().or((shows).then_some(&names.still));
         let animation = bound.filter(|_| !has_variants).map(|name| format!("{root}/{name}"));
         joints.write(&names.skeleton, animation.as_deref(), &mut text);
-        let moved = Moved { joints: &joints, has_bones: scene.skeleton.is_some(), shapes: &names.shapes };
+        let has_bones = scene.skeleton.is_some();
+        let moved = Moved { joints: &joints, has_bones, shapes: &names.shapes, rest_weights: &stage.rest_weights };
         for ((clip, name), take) in scene.clips.iter().zip(&names.clips).zip(&takes) {
             moved.write(name, take, (clip.start, rate), &mut text);
             done.takes.push((name.clone(), take.keys.len(), take.off));
         }
         if scene.clips.is_empty() && shows {
-            moved.write_still(&names.still, &stage.rest_weights, &mut text);
+            moved.write_still(&names.still, &mut text);
         }
     }
     let mut shown = None;
@@ -177,8 +178,13 @@ fn write_stage(
         let slots: Vec<_> = (0..names.objects.len()).map(|at| surface.slots(at, &mut materials)).collect();
         let material_names = materials::names(&materials, &mut done.renamed);
         let mut looks = Looks { materials, names: material_names, scope: format!("{root}/{}", names.materials) };
-        let meshes = Meshes { scene, names: &names, joints: &joints, from_ours: &from_ours, moved, looks: &looks };
-        meshes.write((mesh, &surface, &slots), &root, &mut text)?;
+        let (names, joints, from_ours, rest_weights) = (&names, &joints, &from_ours, &stage.rest_weights[..]);
+        let meshes = Meshes { scene, names, joints, from_ours, moved, rest_weights, looks: &looks };
+        let without = meshes.write((mesh, &surface, &slots), &root, &mut text)?;
+        if without > 0 {
+            done.left_out
+                .push(format!("normals of the shapes of {without} objects with hard edges; USD has one per vertex"));
+        }
         let mut pictures = Pictures::new(&looks.materials, container == Container::Package);
         materials::write(&mut looks, &names.materials, &mut pictures, &mut text);
         done.left_out.extend(looks.materials.lost());
@@ -267,18 +273,24 @@ struct Meshes<'a> {
     from_ours: &'a DAffine3,
     /// Time codes and positions of points that move.
     moved: Option<(&'a [f64], &'a [Vec<DVec3>])>,
+    /// Of the morph targets, without a clip.
+    rest_weights: &'a [f64],
     looks: &'a Looks<'a>,
 }
 
 impl Meshes<'_> {
+    /// Returns how many objects have shapes without normals.
     fn write(
         &self,
         (mesh, surface, slots): (&Mesh, &Surface<'_>, &[(Vec<i32>, Vec<usize>)]),
         root: &str,
         text: &mut Text,
-    ) -> Result<(), WriteError> {
+    ) -> Result<usize, WriteError> {
         let Self { scene, names, from_ours, .. } = *self;
-        let shading = self.moved.map(|_| Shading::new(mesh, surface.render()));
+        let shading = (self.moved.is_some() || !scene.morphs.is_empty()).then(|| Shading::new(mesh, surface.render()));
+        let turns = shading.as_ref().filter(|_| !scene.morphs.is_empty());
+        let turns = turns.map(|shading| MorphShading::new(shading, &mesh.positions, scene.morphs, self.rest_weights));
+        let mut without = 0;
         for (number, (given, visible, range)) in scene.objects().into_iter().enumerate() {
             let name = names.objects[number].as_str();
             let own = shapes::chosen(scene.morphs, &range, number == 0);
@@ -314,7 +326,7 @@ impl Meshes<'_> {
                 }
             };
             mesh::write_points(times, &positions, text);
-            corners.write_normals(times, &normals, text);
+            let is_smooth = corners.write_normals(times, &normals, text);
             corners.write_primvars(surface, text)?;
             if is_bound || is_shaped {
                 text.line(&format!("rel skel:skeleton = <{root}/{}>", names.skeleton));
@@ -327,10 +339,13 @@ impl Meshes<'_> {
             let taken: Vec<&str> = own.iter().map(|&at| names.shapes[at].as_str()).collect();
             mesh::write_bindings(&slots[number], self.looks, &taken, text);
             if is_bound || is_shaped {
-                shapes::write(scene.morphs, (&names.shapes, &own), &range, from_ours, text);
+                let drawn = corners.drawn_of_vertices();
+                let turns = turns.as_ref().filter(|_| is_smooth).map(|turns| (turns, &drawn[..]));
+                shapes::write(scene.morphs, (&names.shapes, &own), &range, from_ours, turns, text);
+                without += usize::from(!is_smooth && !own.is_empty());
             }
             text.close();
         }
-        Ok(())
+        Ok(without)
     }
 }

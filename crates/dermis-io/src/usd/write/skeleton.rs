@@ -17,7 +17,7 @@ pub(super) struct Joint {
     /// The bone as it is named.
     name: String,
     bound: DAffine3,
-    rest: DAffine3,
+    pub(super) rest: DAffine3,
     /// The bone it belongs to.
     pub(super) bone: usize,
     pub(super) part: Part,

@@ -154,6 +154,11 @@ impl Text {
             self.made.push_str(declaration);
             self.end(metadata);
         }
+        self.time_samples(declaration, times, frames);
+    }
+
+    /// A frame for every time, whatever holds without one.
+    pub(super) fn time_samples<const N: usize>(&mut self, declaration: &str, times: &[f64], frames: &[Vec<[f64; N]>]) {
         self.line(&format!("{declaration}.timeSamples = {{"));
         self.depth += 1;
         for (time, frame) in times.iter().zip(frames) {
