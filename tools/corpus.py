@@ -330,13 +330,13 @@ def summary(rows):
 
 
 def counts(rows, names):
-    """Per other format or program: within the limits, beyond them, and not made, with the files that were refused or failed."""
-    lines = ["| way | within | beyond | refused or failed |", "|---|---:|---:|---:|"]
+    """Per other format or program the number of files within the limits, beyond them with and without a word, and refused or failed."""
+    lines = ["| way | within | beyond and said | beyond | refused or failed |", "|---|---:|---:|---:|---:|"]
     for name in names:
         cells = [row["round"][name] for row in rows if name in row["round"]]
         made = [cell for cell in cells if " / " in cell[:12]]
-        beyond = sum("!" in cell for cell in made)
-        lines.append(f"| {name} | {len(made) - beyond} | {beyond} | {len(cells) - len(made)} |")
+        beyond, said = sum("!" in cell for cell in made), sum(cell.endswith("! said") for cell in made)
+        lines.append(f"| {name} | {len(made) - beyond} | {said} | {beyond - said} | {len(cells) - len(made)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -4,7 +4,7 @@ A file becomes a GLB, and by way of each other format a GLB again. Both GLBs are
 pose, and at and between the keys of every clip, jumps apart; formats of one clip, or of frames alone, take the first. `pxr`, where it is
 installed, also poses the .usdz in between, by UsdSkel's own queries; three.js shows the first GLB, and each Blender that is given the first
 clip as FBX and as USD. A cell is the distance at rest and in motion, in sizes of what is shown; an exclamation mark stands where it is more
-than 1e-6 at rest or 1e-4 in motion, or where materials differ.
+than 1e-6 at rest or 1e-4 in motion, or where materials differ, and "said" where the program names a loss that explains it.
 """
 
 import hashlib
@@ -31,6 +31,8 @@ JUMP = 2e-3
 WHOLE = ["fbx", "usdz"]  # every clip, and materials
 ONE_CLIP = ["npz", "abc"]
 COLUMNS = [*WHOLE, "usdz in USD", *ONE_CLIP]
+# Words for what a format cannot hold, which explain a distance.
+SAID = ["shapes: a GLB shows", "the rest mesh is without them", "as such"]
 THREE = "glb in three.js"
 # Seconds that another program may take for a file.
 PATIENCE = 120
@@ -71,16 +73,20 @@ def columns(run, program, shown, folder, viewers):
         code, said = run(program, "convert", shown if kind in WHOLE else first, "-o", via)
         if code == 0 and kind == "usdz" and Stage:
             made["usdz in USD"] = cell(*distances(before, InUsd(via, before), before, size))
+        remarks = said
         if code == 0:
             code, said = run(program, "convert", via, "-o", back, *(["--unit", "1"] if kind == "abc" else []))
         if code != 0:
             made[kind] = said if code == 2 else f"FAILED: {said}"
             continue
+        remarks += said
         after = Gltf(back)
         clips = before.clips if kind in WHOLE else before.clips[:1]
         made[kind] = cell(*distances(before, after, after, size, len(clips), whole=kind in WHOLE))
         if kind in WHOLE and looks(before) != looks(after):
             made[kind] += " ! other materials"
+        if made[kind].endswith("!") and any(loss in remarks for loss in SAID):
+            made[kind] += " said"
     for name, viewer in viewers.items():
         made[name] = in_three(viewer, before, shown, folder, size) if name == THREE else in_blender(viewer, run, program, before, first, folder, size, name)
     return made
@@ -100,7 +106,8 @@ def in_three(viewer, before, shown, folder, size):
 def in_blender(viewer, run, program, before, first, folder, size, name):
     """How far Blender is from the specification, for the first clip in another format; without a clip, at rest."""
     via, out = folder / f"first.{name.split()[0]}", folder / "blender.npy"
-    code, said = run(program, "convert", first, "-o", via)
+    # Several Blenders take the same file.
+    code, said = (0, "") if via.exists() else run(program, "convert", first, "-o", via)
     if code != 0:
         return said if code == 2 else f"FAILED: {said}"
     times = [float(time) for time in chosen(before, 0)] if before.clips else []

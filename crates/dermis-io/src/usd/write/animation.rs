@@ -126,7 +126,8 @@ impl Moved<'_> {
             let frames: Vec<_> = keys.iter().map(weights).collect();
             let rest: Vec<_> = self.rest_weights.iter().map(|w| [*w]).collect();
             text.tuples(WEIGHTS, rest.iter().copied(), Number::Single, &[]);
-            if frames.iter().any(|frame| *frame != rest) {
+            // Blender shows weights without a time in still scenes alone.
+            if frames.iter().chain([&rest]).flatten().any(|weight| *weight != [0.0]) {
                 text.time_samples(WEIGHTS, &times, &frames);
             }
         }
