@@ -21,6 +21,9 @@ use ufbx::{
 /// Bytes of a description: those that programs write have a few hundred per channel, and each channel may ask for files of its own.
 const MOST_TEXT: usize = 256 << 10;
 
+/// Bytes for the list of the frames of a cache: a frame takes some 120 of them.
+const MOST_INDEX: usize = 16 << 20;
+
 /// Files that are not there before no more are looked for: a description may promise a file for every tick.
 const MOST_MISSING: usize = 1000;
 
@@ -238,7 +241,7 @@ impl Files<'_> {
         let path = paths.into_iter().find(|path| !path.is_empty()).unwrap_or_default();
         self.is_cut = is_cut(&first);
         self.held.insert(path.clone(), first.into());
-        let most = super::allowance(self.held.values().map(|file| file.len()).sum());
+        let most = MOST_INDEX + 64 * self.held[&path].len();
         let mut open = |path: &str, _: &OpenFileInfo| {
             let file = self.file(path)?;
             Some(Stream::Read(Box::new(Cursor::new(file))))

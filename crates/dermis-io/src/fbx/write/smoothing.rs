@@ -38,3 +38,54 @@ pub(super) fn edges(counts: &[usize], vertices: &[u32], normals: &[[f64; 3]]) ->
     }
     (first, smooth)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{common_space, write};
+    use crate::skinned_scene::SkinnedScene;
+    use crate::to_bytes;
+    use dermis_rig::glam::DVec3;
+    use dermis_rig::{Mesh, Polygons, RenderMesh};
+    use std::collections::BTreeMap;
+
+    /// Three squares in a row, folded between the first two, as the library that reads them sees their edges.
+    #[test]
+    fn the_fold_alone_is_hard() {
+        let (left, up) = (DVec3::NEG_X, DVec3::Z);
+        let positions: Vec<DVec3> = [[0.0, 0.0, -1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]]
+            .into_iter()
+            .flat_map(|[x, y, z]| [DVec3::new(x, y, z), DVec3::new(x, y + 1.0, z)])
+            .collect();
+        let squares = |of: fn(u32) -> [u32; 4]| -> Vec<u32> { (0..3).flat_map(of).collect() };
+        let indices = squares(|at| [0, 2, 3, 1].map(|corner| corner + 2 * at));
+        // The first square has drawn vertices of its own, the others share theirs.
+        let drawn: [u32; 12] = [0, 1, 2, 3, 4, 6, 7, 5, 6, 8, 9, 7];
+        let source = vec![0, 2, 3, 1, 2, 3, 4, 5, 6, 7];
+        let triangles = |corners: &[u32]| -> Vec<[u32; 3]> {
+            corners.as_chunks::<4>().0.iter().flat_map(|c| [[c[0], c[1], c[2]], [c[0], c[2], c[3]]]).collect()
+        };
+        let normals = [[left; 4].as_slice(), &[up; 6]].concat();
+        let render = RenderMesh { source, triangles: triangles(&drawn), normals, ..RenderMesh::default() };
+        let mesh = Mesh {
+            positions,
+            triangles: triangles(&indices),
+            polygons: Some(Polygons { counts: vec![4; 3], indices }),
+            render: Some(render),
+            ..Mesh::default()
+        };
+        let scene = SkinnedScene { name: "fold", mesh: Some(&mesh), ..SkinnedScene::default() };
+        let bytes = to_bytes(|out| write(&scene, &common_space(), out).map(drop)).unwrap();
+        let read = ufbx::load_memory(&bytes, ufbx::LoadOpts::default()).unwrap();
+        let read = &read.meshes[0];
+        let vertex = |corner: u32| read.vertex_indices[corner as usize];
+        let found: BTreeMap<[u32; 2], bool> = (read.edges.iter().zip(read.edge_smoothing.iter()))
+            .map(|(edge, smooth)| {
+                let [a, b] = [vertex(edge.a), vertex(edge.b)];
+                ([a.min(b), a.max(b)], *smooth)
+            })
+            .collect();
+        let edges = [[0, 1], [0, 2], [1, 3], [2, 3], [2, 4], [3, 5], [4, 5], [4, 6], [5, 7], [6, 7]];
+        assert_eq!(read.edges.len(), edges.len());
+        assert_eq!(found, edges.into_iter().map(|edge| (edge, edge != [2, 3])).collect());
+    }
+}
