@@ -314,6 +314,13 @@ fn rigid_objects_move_on_bones() {
             }
         }
     }
+    // A mesh without a size hangs on nothing: all is as the scene shows it.
+    let start = "\"Model::strip\", \"Mesh\" { Version: 232\n";
+    let flat = format!("{start} Properties70: {{\n P: \"Lcl Scaling\", \"Lcl Scaling\", \"\", \"A\",1,0,1\n }}\n");
+    let contents = read(&rigid(0, &[moved, (start, &flat)]));
+    assert!(contents.weights.is_none());
+    assert_eq!(contents.mesh.unwrap().positions[9], DVec3::new(0.5, 0.0, 0.0));
+    assert_eq!(contents.unread, ["1 animated node outside the skeleton: \"strip\""]);
     // Nothing moves it: it is at rest, and has no weights.
     let (bend, slide) = (("C: \"OP\",52,22,", "C: \"OP\",52,44,"), moved);
     let still = rigid(22, &[bend, (slide.0, "C: \"OP\",62,44,")]);

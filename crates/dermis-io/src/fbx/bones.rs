@@ -24,7 +24,7 @@ pub(super) struct Bones {
     pub sizes: Vec<DAffine3>,
     /// What became of each block with a skin.
     pub skins: HashMap<usize, SkinMap>,
-    /// Whether meshes hang on bones: the file has a skin, or a take moves a mesh.
+    /// Whether meshes hang on bones: the file has a skin, or a take moves a mesh and every mesh has a size.
     pub is_rigged: bool,
     /// The node on which meshes hang that nothing moves, in a file without a skin.
     still: Option<usize>,
@@ -87,7 +87,10 @@ impl Bones {
             .filter(|&at| !scene.nodes[at].is_root && scene.nodes[at].attrib_type == ElementType::Bone)
             .collect();
         let moved = |block: &Block| above(scene, block.node).any(|node| moving.contains(&node));
-        made.is_rigged = !made.skins.is_empty() || (!recorded && blocks.iter().any(moved));
+        // A node without a size is no bone, and nothing could hang on it.
+        let has_size = |block: &Block| invert(&(*world * affine(&scene.nodes[block.node].node_to_world))).is_some();
+        let is_rigid = || !recorded && blocks.iter().any(moved) && blocks.iter().all(has_size);
+        made.is_rigged = !made.skins.is_empty() || is_rigid();
         if made.is_rigged {
             // A mesh that moves by itself, or with a node below the nearest bone, is a bone of its own.
             let is_limb: HashSet<usize> = limbs.iter().copied().collect();
