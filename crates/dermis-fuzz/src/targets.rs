@@ -42,6 +42,7 @@ pub const ALL: &[Target] = &[
     Target { name: "part_edits", run: stored::part_edits, seeds: scripts, words: &[] },
     Target { name: "fbx", run: fbx::bytes, seeds: fbx::seeds, words: fbx::WORDS },
     Target { name: "fbx_edits", run: fbx::edits, seeds: scripts, words: &[] },
+    Target { name: "fbx_cache", run: fbx::cache, seeds: fbx::cache_seeds, words: fbx::CACHE_WORDS },
     Target { name: "alembic", run: alembic::bytes, seeds: alembic::seeds, words: &[] },
     Target { name: "alembic_edits", run: alembic::edits, seeds: scripts, words: &[] },
     Target { name: "usda", run: usd::bytes, seeds: usd::text_seeds, words: usd::WORDS },

@@ -266,6 +266,8 @@ pub enum Flaw {
     UnevenScale,
     /// Morph targets are shown by default.
     NotAtZero,
+    /// Shapes that another one passes through became morph targets of their own.
+    Between,
     /// Meshes that the file hides were read.
     Hidden,
     /// Something the file holds is not supported and was left out.
@@ -323,6 +325,9 @@ impl fmt::Display for Flaw {
             Self::NotAtBind => "bones are not at their bind pose by default",
             Self::UnevenScale => "skins stand below a node that scales unevenly; their bones shear as they turn",
             Self::NotAtZero => "morph targets have a weight by default; the rest mesh is without them",
+            Self::Between => {
+                "shapes in between are morph targets of their own, whose weights follow that of the whole shape"
+            }
             Self::Hidden => "meshes are hidden in the file and were read like others",
             Self::Unsupported => "unsupported things were left out",
             Self::DuplicateName => "bones, clips, shapes or markers shared a name and were renamed",

@@ -83,6 +83,25 @@ pub(crate) fn moments(mut times: Vec<f64>) -> Vec<f64> {
     times
 }
 
+/// The sample before a time, the one after it, and how far between them the time lies.
+pub(crate) fn around(times: &[f64], time: f64) -> (usize, usize, f64) {
+    /// A part of the distance of samples: what a change of units loses.
+    const SAME: f64 = 1e-9;
+    let after = times.partition_point(|own| *own <= time);
+    if after == 0 {
+        return (0, 0, 0.0);
+    }
+    if after == times.len() {
+        return (after - 1, after - 1, 0.0);
+    }
+    let (before, next) = (times[after - 1], times[after]);
+    match (time - before) / (next - before) {
+        s if s < SAME => (after - 1, after - 1, 0.0),
+        s if s > 1.0 - SAME => (after, after, 0.0),
+        s => (after - 1, after, s),
+    }
+}
+
 /// Adds a warning for the elements of `found`, unless there are none.
 pub(crate) fn count(warnings: &mut Vec<Warning>, flaw: Flaw, found: impl IntoIterator<Item = String>) {
     let mut found = found.into_iter();

@@ -3,15 +3,7 @@
 use dermis_io::{Contents, Flaw, fbx};
 use dermis_rig::BoneIndex;
 use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_testkit::fbx::{BEND, Fbx, ROWS, SLIDE};
-
-/// The strip with texts replaced, each of which must be there.
-fn with(changes: &[(&str, &str)]) -> String {
-    changes.iter().fold(Fbx::default().text(), |text, (old, new)| {
-        assert!(text.contains(old), "{old}");
-        text.replacen(old, new, 1)
-    })
-}
+use dermis_testkit::fbx::{BEND, CHANNEL, Fbx, ROWS, SLIDE, changed as with};
 
 fn read(text: &str) -> Contents {
     let alone = |_: &str, _: u64| Err(std::io::ErrorKind::NotFound.into());
@@ -41,8 +33,6 @@ fn assert_near(found: DVec3, expected: DVec3, what: &str) {
     // Angles and keys pass through 32 bits: 4 · 2⁻²⁴ · a few.
     assert!(found.distance(expected) < 2e-6, "{what}: {found} is not {expected}");
 }
-
-const CHANNEL: &str = "DeformPercent: 0\n FullWeights: *1 { a: 100 }";
 
 /// Percentages without a take, as the field that Blender writes or as the property of the format's own library.
 #[test]
@@ -263,9 +253,78 @@ fn meshes_out_of_sight_are_named() {
     let contents = read(&object(0, "Mesh", "C: \"OP\",62,21,").replacen("C: \"OO\",15,25\n", "", 1));
     assert_eq!(contents.unread, ["mesh \"flag\", which no node shows"]);
     assert_eq!(contents.mesh.unwrap().positions.len(), 10);
-    // A mesh that hangs on a bone of a file without any skin stays at rest, and that is counted.
-    let rigid = with(&[("C: \"OO\",20,0\n", "C: \"OO\",20,22\n"), ("C: \"OO\",40,10\n", "")]);
-    let contents = read(&rigid);
+}
+
+/// The strip without its skin, as the child of `parent`, with other changes.
+fn rigid(parent: i32, changes: &[(&str, &str)]) -> String {
+    let hung = format!("C: \"OO\",20,{parent}\n");
+    with(&[&[("C: \"OO\",20,0\n", &*hung), ("C: \"OO\",40,10\n", "")], changes].concat())
+}
+
+/// In a file without any skin, a mesh that a take moves hangs on a bone: the one above it, or its own node.
+#[test]
+fn rigid_objects_move_on_bones() {
+    // On "lower", which "bend" turns about (0, 2, 0) and "slide" moves along with "upper".
+    let contents = read(&rigid(22, &[]));
+    assert_eq!(flaws(&contents), []);
+    assert_eq!(contents.skeleton.as_ref().unwrap().len(), 2);
+    for (frame, angle) in BEND.iter().enumerate() {
+        let skin = shown(&contents, 0, frame as f64 / 24.0);
+        let (joint, own) = (DVec3::Y * 2.0, DVec3::new(0.5, 4.0, 0.0));
+        assert_near(skin[9], joint + dermis_rig::glam::DMat3::from_rotation_z(angle.to_radians()) * own, "on a bone");
+    }
+    // The node of the strip moves itself; a flag beside it stands still on a bone that nothing moves.
+    let moved = ("C: \"OP\",62,21,", "C: \"OP\",62,20,");
+    for flags in [0, 1, 2] {
+        let flag = |number: usize| {
+            let (geometry, model) = (15 + 100 * number, 25 + 100 * number);
+            format!(
+                "Geometry: {geometry}, \"Geometry::flag\", \"Mesh\" {{\n Vertices: *9 {{ a: 0,0,0,1,0,0,1,1,0 }}\n PolygonVertexIndex: *3 {{ a: 0,1,-3 }}\n }}\n\
+                 Model: {model}, \"Model::flag{number}\", \"Mesh\" {{ Version: 232\n }}\n"
+            )
+        };
+        let objects: String = (0..flags).map(flag).collect();
+        let links: String =
+            (0..flags).map(|at| format!("C: \"OO\",{},0\nC: \"OO\",{0},{}\n", 25 + 100 * at, 15 + 100 * at)).collect();
+        let links = links.replace(",25,15", ",15,25").replace(",125,115", ",115,125");
+        let text = rigid(
+            0,
+            &[
+                moved,
+                ("Deformer: 40,", &format!("{objects}Deformer: 40,")),
+                ("Connections: {\n", &format!("Connections: {{\n{links}")),
+                // No limbs: without them no bone is above or beside the meshes.
+                ("\"LimbNode\" { Version", "\"Null\" { Version"),
+                ("\"LimbNode\" { TypeFlags", "\"Null\" { TypeFlags"),
+                ("\"LimbNode\" { Version", "\"Null\" { Version"),
+                ("\"LimbNode\" { TypeFlags", "\"Null\" { TypeFlags"),
+            ],
+        );
+        let contents = read(&text);
+        assert_eq!(flaws(&contents), [], "{flags}");
+        let skeleton = contents.skeleton.as_ref().unwrap();
+        let names = ["strip", "flag0"];
+        assert_eq!(skeleton.names().iter().collect::<Vec<_>>(), names[..2.min(1 + flags)].iter().collect::<Vec<_>>());
+        assert!(contents.default_pose.is_none());
+        for (frame, x) in SLIDE.iter().enumerate() {
+            let skin = shown(&contents, 1, frame as f64 / 24.0);
+            assert_near(skin[0], DVec3::new(x - 0.5, 0.0, 0.0), "the strip slides");
+            for flag in 0..flags {
+                assert_near(skin[10 + 3 * flag + 1], DVec3::X, "the flags stand still");
+            }
+        }
+    }
+    // A mesh without a size hangs on nothing: all is as the scene shows it.
+    let start = "\"Model::strip\", \"Mesh\" { Version: 232\n";
+    let flat = format!("{start} Properties70: {{\n P: \"Lcl Scaling\", \"Lcl Scaling\", \"\", \"A\",1,0,1\n }}\n");
+    let contents = read(&rigid(0, &[moved, (start, &flat)]));
+    assert!(contents.weights.is_none());
+    assert_eq!(contents.mesh.unwrap().positions[9], DVec3::new(0.5, 0.0, 0.0));
+    assert_eq!(contents.unread, ["1 animated node outside the skeleton: \"strip\""]);
+    // Nothing moves it: it is at rest, and has no weights.
+    let (bend, slide) = (("C: \"OP\",52,22,", "C: \"OP\",52,44,"), moved);
+    let still = rigid(22, &[bend, (slide.0, "C: \"OP\",62,44,")]);
+    let contents = read(&still);
     assert!(contents.weights.is_none());
     assert_eq!(flaws(&contents), [(Flaw::Unskinned, 1)]);
 }

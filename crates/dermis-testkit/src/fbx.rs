@@ -133,6 +133,17 @@ impl Fbx {
     }
 }
 
+/// The strip with texts replaced, each of which must be there: the first of each.
+pub fn changed(changes: &[(&str, &str)]) -> String {
+    changes.iter().fold(Fbx::default().text(), |text, (old, new)| {
+        assert!(text.contains(old), "{old}");
+        text.replacen(old, new, 1)
+    })
+}
+
+/// What a channel of the blend shape says of itself.
+pub const CHANNEL: &str = "DeformPercent: 0\n FullWeights: *1 { a: 100 }";
+
 /// Corners of the strip's polygons as rows and sides, those of one polygon after another.
 pub const CORNERS: [(usize, usize); 16] = {
     let mut corners = [(0, 0); 16];

@@ -20,6 +20,7 @@ pub mod bodies;
 pub mod conformance;
 pub mod fbx;
 pub mod fbx_binary;
+pub mod fbx_cache;
 pub mod models;
 pub mod modifier;
 pub mod ogawa;

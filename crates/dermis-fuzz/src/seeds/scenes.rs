@@ -348,8 +348,8 @@ pub fn shares() -> Vec<Vec<u8>> {
     vec![to_bytes(|out| share_file::write(&share, out)).expect(WRITTEN)]
 }
 
-/// FBX files in three spaces, and one with a shape limited per vertex, shown by default, on vertices without weights; each as text
-/// and in binary.
+/// FBX files in three spaces, one with a shape limited per vertex, shown by default, on vertices without weights, one with a shape in
+/// between, and one without a skin; each as text and in binary.
 pub fn fbx_files() -> Vec<Vec<u8>> {
     let z_up = Fbx { axes: [(2, 1), (1, -1), (0, 1)], unit: 1.0, weight_sum: 2.0 };
     let odd = Fbx { axes: [(0, -1), (1, 1), (2, 1)], unit: 2.54, weight_sum: 0.5 };
@@ -360,7 +360,17 @@ pub fn fbx_files() -> Vec<Vec<u8>> {
         1,
     );
     let limited = limited.replacen("a: 0.5,0.5,1,1,1,1 }", "a: 0.5,0.5,1,1,0,0 }", 1);
-    let texts = [plain, z_up, odd, limited];
+    // A second shape on the way to the first.
+    let between = plain.replacen("FullWeights: *1 { a: 100 }", "FullWeights: *2 { a: 100,25 }", 1);
+    let half = "Geometry: 12, \"Geometry::half\", \"Shape\" { Version: 100\n Indexes: *1 { a: 8 }\n Vertices: *3 { a: 1,0,0 }\n Normals: *3 { a: 0,0,0 } }\nDeformer: 40,";
+    let between = between.replacen("Deformer: 40,", half, 1).replacen(
+        "C: \"OO\",11,44\n",
+        "C: \"OO\",11,44\nC: \"OO\",12,44\n",
+        1,
+    );
+    // No skin: the strip hangs on the bone that a take turns.
+    let rigid = plain.replacen("C: \"OO\",20,0\n", "C: \"OO\",20,22\n", 1).replacen("C: \"OO\",40,10\n", "", 1);
+    let texts = [plain, z_up, odd, limited, between, rigid];
     texts.iter().map(|text| text.clone().into_bytes()).chain(texts.iter().map(|text| binary(text))).collect()
 }
 

@@ -1,9 +1,10 @@
-//! FBX: bytes, and a text whose numbers, words and lines are changed.
+//! FBX: bytes, a text whose numbers, words and lines are changed, and bytes as the cache of a good file.
 
 use crate::memory::{PACKED, bounded};
 use crate::script::Script;
 use crate::{seeds, used};
 use dermis_io::fbx;
+use dermis_testkit::fbx_cache;
 use std::sync::OnceLock;
 
 pub const WORDS: &[&str] = &[
@@ -38,6 +39,50 @@ pub fn bytes(bytes: &[u8]) {
         used::contents(&contents);
     }
 }
+
+/// Takes the bytes as the geometry cache of a good file: a description, then the file of points, as far as it has each.
+pub fn cache(bytes: &[u8]) {
+    static SCENE: OnceLock<String> = OnceLock::new();
+    let scene = SCENE.get_or_init(|| fbx_cache::scene("c.xml", "strip", &[]));
+    let begins = |four: &[u8]| four == b"FOR4" || four == b"FOR8";
+    let begin = bytes.windows(4).position(begins).unwrap_or(bytes.len());
+    let beside = |path: &str, most: u64| {
+        let (first, rest) = if begin == 0 { (bytes, bytes) } else { bytes.split_at(begin) };
+        let own = if path == "c.xml" { first } else { rest };
+        Ok(own[..own.len().min(most as usize)].to_vec())
+    };
+    let read = || fbx::read(scene.as_bytes(), "a.fbx", &beside);
+    if let Ok(contents) = bounded(scene.len() + bytes.len(), PACKED, read) {
+        used::contents(&contents);
+    }
+}
+
+pub fn cache_seeds() -> Vec<Vec<u8>> {
+    let with =
+        |kind: &str, format: &str, file: Vec<u8>| [fbx_cache::description(kind, format).into_bytes(), file].concat();
+    let frames = [0, 1, 2];
+    let alone = seeds::point_caches().into_iter().filter(|file| file.starts_with(b"POINTCACHE2"));
+    let described = [
+        with("OneFile", "mcx", fbx_cache::maya(true, false, &frames)),
+        with("OneFile", "mcc", fbx_cache::maya(false, true, &frames)),
+        with("OneFilePerFrame", "mcx", fbx_cache::maya(true, true, &frames)),
+    ];
+    described.into_iter().chain(alone).collect()
+}
+
+pub const CACHE_WORDS: &[&str] = &[
+    "ChannelName=\\\"strip\\\"",
+    "CHNM",
+    "DVCA",
+    "EndTime=",
+    "FOR4",
+    "FOR8",
+    "FVCA",
+    "MYCH",
+    "POINTCACHE2",
+    "SIZE",
+    "TIME",
+];
 
 /// Changes one of the seeds.
 pub fn edits(script: &[u8]) {

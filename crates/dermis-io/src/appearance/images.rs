@@ -75,8 +75,8 @@ impl<'a> Beside<'a> {
         Self { stem, resolve, left: MOST_BESIDE }
     }
 
-    /// The bytes of the first file there is among `paths`, each looked for under itself, under its name alone, in `textures/` and in
-    /// `STEM.fbm/`, never outside the folder.
+    /// The bytes of the first file there is among `paths`, each looked for under itself, under its name alone, in `textures/`, in
+    /// `STEM.fbm/` and in `STEM_fpc/`, never outside the folder.
     pub fn read(&mut self, paths: &[&str]) -> Result<Vec<u8>, String> {
         let mut tried = Vec::new();
         for path in paths {
@@ -85,9 +85,9 @@ impl<'a> Beside<'a> {
             let safe = |parts: &[&str]| parts.iter().all(|part| *part != ".." && !part.contains([':', '\0']));
             let absolute = path.starts_with(['/', '\\']);
             let whole = Some(parts.join("/")).filter(|_| safe(&parts) && !absolute);
-            let named = [last.to_owned(), format!("textures/{last}"), format!("{}.fbm/{last}", self.stem)];
-            let named =
-                named.into_iter().filter(|_| safe(&[last]) && safe(&[self.stem]) && !self.stem.contains(['/', '\\']));
+            let own = ["{}.fbm", "{}_fpc"].map(|folder| format!("{}/{last}", folder.replace("{}", self.stem)));
+            let named = [last.to_owned(), format!("textures/{last}")].into_iter().chain(own);
+            let named = named.filter(|_| safe(&[last]) && safe(&[self.stem]) && !self.stem.contains(['/', '\\']));
             for path in whole.into_iter().chain(named) {
                 if tried.contains(&path) {
                     continue;

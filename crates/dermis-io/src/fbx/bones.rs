@@ -24,6 +24,10 @@ pub(super) struct Bones {
     pub sizes: Vec<DAffine3>,
     /// What became of each block with a skin.
     pub skins: HashMap<usize, SkinMap>,
+    /// Whether meshes hang on bones: the file has a skin, or a take moves a mesh and every mesh has a size.
+    pub is_rigged: bool,
+    /// The node on which meshes hang that nothing moves, in a file without a skin.
+    still: Option<usize>,
     by_node: HashMap<usize, usize>,
     /// Whether a skin rests elsewhere than the file says it was bound.
     is_moved: bool,
@@ -59,11 +63,12 @@ pub(super) fn is_weighted(row: &[(usize, f64)]) -> bool {
 
 impl Bones {
     /// - `moving`: nodes that a take moves
+    /// - `recorded`: whether meshes that move are records, in place of bones
     pub fn read(
         scene: &SceneRoot,
         world: &DAffine3,
         blocks: &[Block],
-        moving: &HashSet<usize>,
+        (moving, recorded): (&HashSet<usize>, bool),
         flaws: &mut Flaws,
     ) -> Result<Self, ReadError> {
         let mut made = Self::default();
@@ -81,16 +86,24 @@ impl Bones {
         let mut limbs: Vec<usize> = (0..scene.nodes.len())
             .filter(|&at| !scene.nodes[at].is_root && scene.nodes[at].attrib_type == ElementType::Bone)
             .collect();
-        if !made.skins.is_empty() {
+        let moved = |block: &Block| above(scene, block.node).any(|node| moving.contains(&node));
+        // A node without a size is no bone, and nothing could hang on it.
+        let has_size = |block: &Block| invert(&(*world * affine(&scene.nodes[block.node].node_to_world))).is_some();
+        let is_rigid = || !recorded && blocks.iter().any(moved) && blocks.iter().all(has_size);
+        made.is_rigged = !made.skins.is_empty() || is_rigid();
+        if made.is_rigged {
             // A mesh that moves by itself, or with a node below the nearest bone, is a bone of its own.
             let is_limb: HashSet<usize> = limbs.iter().copied().collect();
             let is_bone = |node: usize| made.by_node.contains_key(&node) || is_limb.contains(&node);
-            let moves = |node: usize| {
-                above(scene, node).take_while(|&at| at == node || !is_bone(at)).any(|at| moving.contains(&at))
-            };
+            let below_bone = |node: usize| above(scene, node).take_while(move |&at| at == node || !is_bone(at));
             let unskinned = blocks.iter().enumerate().filter(|(at, _)| !made.skins.contains_key(at));
-            let own = unskinned.map(|(_, block)| block.node).filter(|&node| !is_bone(node) && moves(node));
-            limbs.extend(own.collect::<Vec<_>>());
+            let nodes = unskinned.map(|(_, block)| block.node).filter(|&node| !is_bone(node));
+            let (own, others): (Vec<usize>, Vec<usize>) =
+                nodes.partition(|&node| below_bone(node).any(|at| moving.contains(&at)));
+            if made.skins.is_empty() {
+                made.still = others.into_iter().find(|&node| !above(scene, node).any(is_bone));
+            }
+            limbs.extend(own.into_iter().chain(made.still));
         }
         if !made.names.is_empty() || !limbs.is_empty() {
             made.add_unbound(scene, world, &limbs, flaws);
@@ -218,6 +231,13 @@ impl Bones {
     /// The nearest node above `node` that is a bone, and the bone.
     pub fn bone_above(&self, scene: &SceneRoot, node: usize) -> Option<(usize, usize)> {
         above(scene, node).skip(1).find_map(|at| Some((at, self.of_node(at)?)))
+    }
+
+    /// The bone that a mesh without a skin hangs on, and its node: that of the mesh's own node, else the one above, else the one on which
+    /// hangs what nothing moves.
+    pub fn carrier(&self, scene: &SceneRoot, node: usize) -> Option<(usize, usize)> {
+        let of = |node: usize| Some((node, self.of_node(node)?));
+        of(node).or_else(|| self.bone_above(scene, node)).or_else(|| of(self.still?))
     }
 
     /// The bone above each bone, −1 for a root.

@@ -2,6 +2,7 @@
 
 use super::affine;
 use super::bones::{above, node_name};
+use super::shapes::Shower;
 use crate::contents::{Clip, ClipFrame, Flaw};
 use crate::flaws::{Flaws, short};
 use dermis_rig::WorldPose;
@@ -14,16 +15,21 @@ use ufbx::{AnimCurve, AnimProp, AnimStack, ElementType, EvaluateOpts, SceneRoot}
 const LISTED: usize = 3;
 
 /// An hour at 24 frames per second, as much as anything samples from a clip.
-const MOST_FRAMES: f64 = 86_400.0;
+pub(super) const MOST_FRAMES: f64 = 86_400.0;
 
 /// Frames per second of the file.
 pub(super) fn rate(scene: &SceneRoot) -> Option<f64> {
     Some(scene.settings.frames_per_second).filter(|rate| (1e-3..=1e4).contains(rate))
 }
 
-/// Numbers of the nodes that a take moves.
+/// Numbers of the nodes that any take moves.
 pub(super) fn moving_nodes(scene: &SceneRoot) -> HashSet<usize> {
-    scene.anim_stacks.iter().flat_map(|stack| moving(stack)).filter_map(moved_node).collect()
+    scene.anim_stacks.iter().flat_map(|stack| moved_nodes(stack)).collect()
+}
+
+/// Numbers of the nodes that a take moves.
+pub(super) fn moved_nodes(stack: &AnimStack) -> HashSet<usize> {
+    moving(stack).filter_map(moved_node).collect()
 }
 
 /// What changes in a take: properties with a curve that is not level.
@@ -44,7 +50,7 @@ fn moved_node(prop: &AnimProp) -> Option<usize> {
 }
 
 /// Names what takes change and nothing here reads: nodes that carry no bone, and other properties.
-fn name_unread(scene: &SceneRoot, bones: &[(usize, DAffine3)], channels: &[usize], flaws: &mut Flaws) {
+fn name_unread(scene: &SceneRoot, bones: &[(usize, DAffine3)], showers: &[Shower], flaws: &mut Flaws) {
     let mut read: HashSet<usize> = HashSet::new();
     for (node, _) in bones {
         // Nodes above a node that was met were met as well.
@@ -54,6 +60,7 @@ fn name_unread(scene: &SceneRoot, bones: &[(usize, DAffine3)], channels: &[usize
         let mesh = scene.nodes[node].mesh.as_ref();
         mesh.is_some_and(|mesh| !mesh.skin_deformers.is_empty()) // goes where its bones go
     };
+    let channels: HashSet<usize> = showers.iter().map(|shower| shower.channel).collect();
     let names: HashSet<&str> = channels.iter().map(|&at| &*scene.blend_channels[at].element.name).collect();
     let (mut nodes, mut others) = (BTreeSet::new(), BTreeSet::new());
     for prop in scene.anim_stacks.iter().flat_map(|stack| moving(stack)) {
@@ -89,31 +96,32 @@ fn name_unread(scene: &SceneRoot, bones: &[(usize, DAffine3)], channels: &[usize
     }
 }
 
-/// Every take over the bones (node and size) and the blend channels.
+/// Every take over the bones (node and size) and what shows the blend shapes.
+///
+/// - `recorded`: whether the contents have the first take as records
 pub(super) fn read(
     scene: &Arc<SceneRoot>,
     world: &DAffine3,
     bones: Vec<(usize, DAffine3)>,
-    channels: Vec<usize>,
-    allowance: usize,
+    showers: Vec<Shower>,
+    (allowance, recorded): (usize, bool),
     flaws: &mut Flaws,
 ) -> Vec<Clip> {
-    if bones.is_empty() && channels.is_empty() {
-        if !scene.anim_stacks.is_empty() {
-            flaws.unread(&format!("{} takes of nodes without skin or blend shapes", scene.anim_stacks.len()));
+    if bones.is_empty() && showers.is_empty() {
+        let takes = scene.anim_stacks.len() - usize::from(recorded && !scene.anim_stacks.is_empty());
+        if takes > 0 {
+            flaws.unread(&format!("{takes} takes of nodes without skin or blend shapes"));
         }
         return Vec::new();
     }
-    name_unread(scene, &bones, &channels, flaws);
+    name_unread(scene, &bones, &showers, flaws);
     let rate = rate(scene).unwrap_or(24.0);
-    let player = Arc::new(Player { scene: Arc::clone(scene), world: *world, bones, channels });
+    let player = Arc::new(Player { scene: Arc::clone(scene), world: *world, bones, showers });
     let mut clips = Vec::new();
     let mut keys = 0usize;
     for (take, stack) in scene.anim_stacks.iter().enumerate() {
         let name = short(&stack.element.name);
-        let (begin, end) = span(stack);
-        // A thousandth of a frame: what the format's clock rounds away.
-        let frames = ((end - begin) * rate + 1e-3).floor().max(0.0);
+        let (begin, frames) = frames(stack, rate);
         keys = keys.saturating_add(frames as usize + 1);
         if !(begin.is_finite() && frames <= MOST_FRAMES && keys.saturating_mul(8) <= allowance) {
             flaws.add(Flaw::Unsupported, || format!("take \"{name}\" of {frames} frames"));
@@ -133,6 +141,20 @@ pub(super) fn read(
     clips
 }
 
+/// When a take begins, seconds, and the number of its last frame.
+fn frames(stack: &AnimStack, rate: f64) -> (f64, f64) {
+    let (begin, end) = span(stack);
+    // A thousandth of a frame: what the format's clock rounds away.
+    (begin, ((end - begin) * rate + 1e-3).floor().max(0.0))
+}
+
+/// The moments of the frames of a take, by the clock of the scene; `None` if they are too many.
+pub(super) fn frame_times(stack: &AnimStack, rate: f64) -> Option<impl Iterator<Item = f64>> {
+    let (begin, frames) = frames(stack, rate);
+    let fits = begin.is_finite() && frames <= MOST_FRAMES;
+    fits.then(|| (0..=frames as usize).map(move |frame| begin + frame as f64 / rate))
+}
+
 /// When a take begins and ends, seconds: as it says, or from its first key to its last if it says nothing.
 fn span(stack: &AnimStack) -> (f64, f64) {
     if stack.time_end > stack.time_begin {
@@ -148,7 +170,7 @@ struct Player {
     scene: Arc<SceneRoot>,
     world: DAffine3,
     bones: Vec<(usize, DAffine3)>,
-    channels: Vec<usize>,
+    showers: Vec<Shower>,
 }
 
 impl Player {
@@ -160,7 +182,7 @@ impl Player {
         let bone = |(node, size): &(usize, DAffine3)| self.world * affine(&scene.nodes[*node].node_to_world) * *size;
         ClipFrame {
             pose: WorldPose::new(self.bones.iter().map(bone).collect()),
-            morph_weights: self.channels.iter().map(|&channel| scene.blend_channels[channel].weight).collect(),
+            morph_weights: self.showers.iter().map(|shower| shower.weight(scene)).collect(),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Meshes of a scene as one mesh, with weights and blend shapes.
 
 use super::bones::{Bones, is_weighted};
-use super::shapes::Alike;
-use super::{affine, damaged, drawn, shapes};
+use super::shapes::{self, Alike, Shower};
+use super::{affine, damaged, drawn};
 use crate::contents::{Contents, Flaw, MorphTarget, ReadError};
 use crate::corners::{Corners, MOST_UVS};
 use crate::flaws::{Flaws, short};
@@ -59,7 +59,7 @@ pub(super) fn name_unread(scene: &SceneRoot, blocks: &[Block], bones: &Bones, fl
             flaws.unread(&format!("subdivision of \"{}\"", mesh_name(mesh)));
         }
     }
-    if bones.skins.is_empty() {
+    if !bones.is_rigged {
         for block in blocks.iter().filter(|block| bones.bone_above(scene, block.node).is_some()) {
             let name = short(&scene.nodes[block.node].element.name);
             flaws.add(Flaw::Unskinned, || format!("\"{name}\", at rest whatever the bone above it does"));
@@ -76,17 +76,21 @@ fn mesh_name(mesh: &ufbx::Mesh) -> String {
     }
 }
 
-/// A block that is kept, with its way into the rest space.
-struct Part {
-    mesh: usize,
-    start: usize,
-    vertices: usize,
-    rest: DAffine3,
+/// A block that is kept.
+pub(super) struct Part {
+    /// Numbers of its node and mesh in the scene.
+    pub node: usize,
+    pub mesh: usize,
+    /// Its vertices.
+    pub start: usize,
+    pub vertices: usize,
+    /// Its way into the rest space.
+    pub rest: DAffine3,
 }
 
 /// All blocks that are kept.
 pub(super) struct Joined {
-    parts: Vec<Part>,
+    pub parts: Vec<Part>,
     /// The mesh.
     pub mesh: Option<Mesh>,
     weights: Option<Influences>,
@@ -114,18 +118,19 @@ impl Joined {
             let skin = bones.skins.get(&at);
             let here = *world * affine(&node.geometry_to_world);
             let hung = || {
-                let own = bones.of_node(block.node).map(|bone| (block.node, bone));
-                let (above, bone) = own.or_else(|| bones.bone_above(scene, block.node))?;
+                let (above, bone) = bones.carrier(scene, block.node)?;
                 let above = *world * affine(&scene.nodes[above].node_to_world) * bones.sizes[bone];
                 Some((bones.binds[bone] * invert(&above)? * here, Some(bone)))
             };
             let way = match skin {
                 Some(skin) => Some((skin.rest, None)),
-                None if bones.skins.is_empty() => Some((here, None)),
+                None if !bones.is_rigged => Some((here, None)),
                 None => {
                     let way = hung();
-                    let fate = if way.is_some() { "bound to the bone above it" } else { "left out" };
-                    flaws.add(Flaw::Unskinned, || format!("\"{name}\", {fate}"));
+                    if way.is_none() || !bones.skins.is_empty() {
+                        let fate = if way.is_some() { "bound to the bone above it" } else { "left out" };
+                        flaws.add(Flaw::Unskinned, || format!("\"{name}\", {fate}"));
+                    }
                     way
                 }
             };
@@ -185,7 +190,7 @@ impl Joined {
             }
             let name = node.element.name.to_string();
             mesh.objects.push(MeshObject { name, vertices: vertices as u32, visible });
-            made.parts.push(Part { mesh: block.mesh, start, vertices, rest });
+            made.parts.push(Part { node: block.node, mesh: block.mesh, start, vertices, rest });
         }
         if mesh.objects.len() > MOST_OBJECTS {
             flaws.warn(Flaw::Joined, mesh.objects.len(), Some(short(&mesh.objects[0].name)));
@@ -204,7 +209,7 @@ impl Joined {
         if draws && !mesh.triangles.is_empty() {
             mesh.render = Some(corners.render(mesh.positions.len(), &split, runs));
         }
-        if !bones.skins.is_empty() {
+        if bones.is_rigged {
             let (weights, mended) = Influences::from_rows(rows)?.normalised();
             flaws.warn(Flaw::WeightSum, mended.rescaled, Some(format!("the worst is off by {:.3e}", mended.worst)));
             flaws.warn(Flaw::Unbound, mended.unbound, None);
@@ -216,16 +221,16 @@ impl Joined {
         Ok(made)
     }
 
-    /// Moves mesh, weights and blend shapes to the contents; result: the channel that drives each shape.
+    /// Moves mesh, weights and blend shapes to the contents; result: what shows each shape.
     pub fn fill(
-        self,
+        &mut self,
         scene: &SceneRoot,
         contents: &mut Contents,
         allowance: usize,
         flaws: &mut Flaws,
-    ) -> Result<Vec<usize>, ReadError> {
-        let Some(mesh) = self.mesh else { return Ok(Vec::new()) };
-        let mut channels: Vec<usize> = Vec::new();
+    ) -> Result<Vec<Shower>, ReadError> {
+        let Some(mesh) = self.mesh.take() else { return Ok(Vec::new()) };
+        let mut showers: Vec<Shower> = Vec::new();
         let mut known: HashMap<usize, usize> = HashMap::new();
         let per_target = 24 * mesh.positions.len();
         let mut alike = Alike::new(scene);
@@ -233,37 +238,32 @@ impl Joined {
             alike.next_mesh();
             for channel in scene.meshes[part.mesh].blend_deformers.iter().flat_map(|deformer| deformer.channels.iter())
             {
-                let Some(offsets) = shapes::offsets(channel, scene.metadata.exporter, flaws) else { continue };
+                let own = shapes::shapes(channel, scene.metadata.exporter, flaws);
+                if own.is_empty() {
+                    continue;
+                }
                 let id = channel.element.typed_id as usize;
-                let target = *known.entry(id).or_insert_with(|| {
-                    alike.target(channel, channels.len()).unwrap_or_else(|| {
-                        channels.push(id);
-                        channels.len() - 1
+                let first = *known.entry(id).or_insert_with(|| {
+                    let next = showers.len();
+                    alike.target(channel, next).unwrap_or_else(|| {
+                        showers.extend(own.iter().map(|shape| shape.shower));
+                        next
                     })
                 });
-                if target == contents.morphs.len() {
-                    if per_target.saturating_mul(target + 1) > allowance {
-                        return Err(damaged(format!("{} blend shapes are more than its bytes can hold", target + 1)));
+                for (target, shape) in (first..).zip(own) {
+                    if target == contents.morphs.len() {
+                        if per_target.saturating_mul(target + 1) > allowance {
+                            let count = target + 1;
+                            return Err(damaged(format!("{count} blend shapes are more than its bytes can hold")));
+                        }
+                        let deltas = vec![DVec3::ZERO; mesh.positions.len()];
+                        contents.morphs.push(MorphTarget { name: shape.name.clone(), deltas });
                     }
-                    let name = short(&channel.element.name);
-                    contents.morphs.push(MorphTarget { name, deltas: vec![DVec3::ZERO; mesh.positions.len()] });
-                }
-                let mut deltas = std::mem::take(&mut contents.morphs[target].deltas);
-                for (vertex, d) in offsets {
-                    if vertex as usize >= part.vertices {
-                        let (name, vertices) = (&contents.morphs[target].name, part.vertices);
-                        return Err(damaged(format!("blend shape \"{name}\" names vertex {vertex} of {vertices}")));
-                    }
-                    deltas[part.start + vertex as usize] += part.rest.transform_vector3(d);
-                }
-                let finite = deltas.iter().all(|d| d.is_finite());
-                contents.morphs[target].deltas = deltas;
-                if !finite {
-                    return Err(damaged(format!("blend shape \"{}\" is not finite", contents.morphs[target].name)));
+                    part.displace(&shape, &mut contents.morphs[target])?;
                 }
             }
         }
-        let shown: Vec<f64> = channels.iter().map(|&channel| scene.blend_channels[channel].weight).collect();
+        let shown: Vec<f64> = showers.iter().map(|shower| shower.weight(scene)).collect();
         for (morph, weight) in contents.morphs.iter().zip(&shown).filter(|(_, weight)| **weight != 0.0) {
             if !weight.is_finite() {
                 return Err(damaged(format!("the percentage of blend shape \"{}\" is not finite", morph.name)));
@@ -272,8 +272,25 @@ impl Joined {
         }
         contents.morph_weights = if shown.iter().any(|weight| *weight != 0.0) { shown } else { Vec::new() };
         contents.mesh = Some(mesh);
-        contents.weights = self.weights;
-        Ok(channels)
+        contents.weights = self.weights.take();
+        Ok(showers)
+    }
+}
+
+impl Part {
+    /// Adds what a shape of this part displaces.
+    fn displace(&self, shape: &shapes::Shape<'_>, morph: &mut MorphTarget) -> Result<(), ReadError> {
+        for (vertex, d) in shape.offsets() {
+            if vertex as usize >= self.vertices {
+                let (name, vertices) = (&morph.name, self.vertices);
+                return Err(damaged(format!("blend shape \"{name}\" names vertex {vertex} of {vertices}")));
+            }
+            morph.deltas[self.start + vertex as usize] += self.rest.transform_vector3(d);
+        }
+        match morph.deltas.iter().all(|d| d.is_finite()) {
+            true => Ok(()),
+            false => Err(damaged(format!("blend shape \"{}\" is not finite", morph.name))),
+        }
     }
 }
 

@@ -8,15 +8,17 @@
 //! bound. The file also states where bones stood then (its `TransformLink`), so the rest mesh stands in the world as it
 //! was bound: rest = G p with G = `TransformLink` I_k of the skin's first bone, B_k = G I_k⁻¹.
 //! Materials and their file textures become those of glTF, with the textures that it has a place for.
-//! Not read, and named: computed textures, geometry caches, shapes in between, constraints, cameras, lights, subdivision, skins that
+//! Not read, and named: computed textures, geometry caches beside skins, constraints, cameras, lights, subdivision, skins that
 //! do not blend linearly, what takes move beyond bones and shapes.
 //!
 //! [`write()`] writes what [`read`] reads, by code of its own.
 
 mod appearance;
 mod bones;
+mod caches;
 mod clips;
 mod drawn;
+mod frames;
 mod mesh;
 mod shapes;
 mod write;
@@ -27,6 +29,7 @@ pub(crate) use write::{unique, uv_set};
 use crate::contents::{Contents, Flaw, Format, ReadError, Resolve, Space, UpAxis};
 use crate::flaws::{Flaws, make_names_unique, make_unique};
 use bones::Bones;
+use caches::Caches;
 use dermis_rig::Skeleton;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use std::sync::Arc;
@@ -44,11 +47,11 @@ fn allowance(file: usize) -> usize {
 /// Reads an .fbx file.
 ///
 /// - `name`: what the file is called in [`Contents::name`]; its textures may stand in `STEM.fbm/`
-/// - `resolve`: a file beside this one, by its relative path; called for the images of textures only, a gigabyte at most
+/// - `resolve`: a file beside this one, by its relative path; called for the images of textures and for geometry caches, a gigabyte each at most
 ///
 /// Meshes are objects in the order of the scene, hidden ones too. A mesh without a skin hangs rigidly on the bone above it, if other
-/// meshes have one, or is a bone of its own if a take moves it, else it is left out; without any skin all meshes are at rest where
-/// the scene shows them. Vertices of a skin that have no weight hang on the node of their mesh, which is a bone then. Bones are
+/// meshes have one, or is a bone of its own if a take moves it, else it is left out. Without any skin, meshes hang on
+/// bones likewise if a take moves one of them, those that nothing moves on one; else all are at rest where the scene shows them. Vertices of a skin that have no weight hang on the node of their mesh, which is a bone then. Bones are
 /// the nodes a skin names and those the file calls limbs; in a file without any, but with animation and without a mesh, all
 /// nodes. Every take is a clip with a key per frame of the file's rate, from 0 at the take's beginning; between frames it
 /// is evaluated as well. Bones are scaled to unit size at rest, which moves no vertex. Polygons of one material come one
@@ -64,7 +67,13 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
     space.check()?;
     let mut contents = Contents { name: name.into(), format: Format::Fbx, space, ..Contents::default() };
     let blocks = mesh::blocks(&scene, allowance(bytes.len()))?;
-    let mut bones = Bones::read(&scene, &world, &blocks, &clips::moving_nodes(&scene), &mut flaws)?;
+    let is_skinned = blocks.iter().any(|block| !block.mesh(&scene).skin_deformers.is_empty());
+    let caches = match is_skinned {
+        true => Caches::default(),
+        false => Caches::read(&scene, &blocks, clips::rate(&scene).unwrap_or(24.0), (name, resolve), &mut flaws),
+    };
+    let moving = clips::moving_nodes(&scene);
+    let mut bones = Bones::read(&scene, &world, &blocks, (&moving, !caches.is_empty()), &mut flaws)?;
     make_unique(&mut bones.names, &mut flaws);
 
     let mut place: Vec<usize> = Vec::new(); // of each bone in the skeleton
@@ -85,19 +94,24 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
             render.appearance = look;
         }
     }
-    let channels = joined.fill(&scene, &mut contents, allowance(bytes.len()), &mut flaws)?;
+    let showers = joined.fill(&scene, &mut contents, allowance(bytes.len()), &mut flaws)?;
     if let Some(skeleton) = &contents.skeleton {
         contents.default_pose =
             bones::default_pose(skeleton, &scene, &world, &sorted, contents.mesh.as_ref(), &mut flaws);
     }
     contents.frames_per_second = clips::rate(&scene);
-    contents.clips = clips::read(&scene, &world, sorted, channels, allowance(bytes.len()), &mut flaws);
+    let most = allowance(bytes.len().saturating_add(caches.bytes));
+    let recorded = frames::read(&scene, &world, &joined.parts, (&caches, &showers), most, &mut contents, &mut flaws);
+    contents.clips = clips::read(&scene, &world, sorted, showers, (allowance(bytes.len()), recorded), &mut flaws);
     make_names_unique(&mut contents.clips, |clip| &mut clip.name, &mut flaws);
     make_names_unique(&mut contents.morphs, |morph| &mut morph.name, &mut flaws);
     mesh::name_unread(&scene, &blocks, &bones, &mut flaws);
     for (count, what) in [
         (scene.lod_groups.len(), "groups of levels of detail (every level is joined)"),
-        (scene.cache_files.len(), "geometry caches"),
+        (
+            scene.cache_files.len() - caches.met,
+            if is_skinned { "geometry caches, beside skins" } else { "geometry caches of no mesh" },
+        ),
         (scene.cameras.len(), "cameras"),
         (scene.lights.len(), "lights"),
         (scene.nurbs_curves.len() + scene.line_curves.len(), "curves"),

@@ -1,10 +1,14 @@
-//! Blend shapes: what a channel's shape displaces at 100 percent.
+//! Blend shapes: what the shapes of a channel displace, and how far each is shown.
+//!
+//! A channel of several shapes passes through them as its percentage w grows: what it displaces is piecewise linear in w, zero at 0 and
+//! d_k at the percentage t_k of shape k, and goes straight on beyond the last. That is Σ_k h_k(w) d_k, with h_k the function that is
+//! linear between the knots, 1 at t_k and 0 at the others. Each shape is a morph target of its own, and h_k(w) its weight.
 
 use crate::contents::Flaw;
 use crate::flaws::{Flaws, short};
 use dermis_rig::glam::DVec3;
 use std::collections::{HashMap, HashSet};
-use ufbx::{AnimValue, BlendChannel, Element, ElementType, Exporter, SceneRoot};
+use ufbx::{AnimValue, BlendChannel, BlendShape, Element, ElementType, Exporter, SceneRoot};
 
 /// Channels of several meshes that are one shape: they have one name and are always shown alike. A format without shapes that span meshes
 /// writes such a shape so.
@@ -33,11 +37,12 @@ impl<'a> Alike<'a> {
         self.taken.clear();
     }
 
-    /// The target that a channel is part of; `None` if it is a new one, whose number is `next`.
+    /// The first of the targets that a channel is part of; `None` if they are new ones, from the number `next` on.
     pub(super) fn target(&mut self, channel: &'a BlendChannel, next: usize) -> Option<usize> {
         let name = channel.element.name.to_string();
         let known = self.first.get(&name).filter(|(first, target)| {
-            !self.taken.contains(target) && first.weight == channel.weight && self.move_alike(first, channel)
+            let alike = first.weight == channel.weight && same_knots(first, channel);
+            !self.taken.contains(target) && alike && self.move_alike(first, channel)
         });
         let known = known.map(|(_, target)| *target);
         self.taken.insert(known.unwrap_or(next));
@@ -63,39 +68,117 @@ fn same_keys(a: &AnimValue, b: &AnimValue) -> bool {
         })
 }
 
-/// Vertices that the shape of `channel` displaces and how far at 100 percent, in the mesh's own space; `None` for a channel
-/// without a shape. Of several shapes, which are shapes in between, the one with the largest percentage is taken.
+/// What shows a morph target.
+#[derive(Clone, Copy)]
+pub(super) struct Shower {
+    /// The channel, by its number in the scene.
+    pub channel: usize,
+    /// The shape in the channel; `None` if the channel's percentage says it all.
+    shape: Option<usize>,
+}
+
+impl Shower {
+    pub fn weight(self, scene: &ufbx::Scene) -> f64 {
+        let channel = &scene.blend_channels[self.channel];
+        self.shape.map_or(channel.weight, |shape| channel.keyframes[shape].effective_weight)
+    }
+}
+
+/// A shape of a channel.
+pub(super) struct Shape<'a> {
+    pub shower: Shower,
+    pub name: String,
+    shape: &'a BlendShape,
+    part: Part<'a>,
+}
+
+/// What a weight of 1 shows of the offsets of a shape.
+enum Part<'a> {
+    All(f64),
+    PerVertex(&'a [f64]),
+}
+
+impl Shape<'_> {
+    /// Vertices that the shape displaces and how far at a weight of 1, in the mesh's own space.
+    pub fn offsets(&self) -> impl Iterator<Item = (u32, DVec3)> {
+        let displaced = self.shape.offset_vertices.iter().zip(self.shape.position_offsets.iter());
+        displaced.enumerate().map(|(at, (vertex, d))| {
+            let part = match self.part {
+                Part::All(part) => part,
+                Part::PerVertex(percents) => percents[at] / 100.0,
+            };
+            (*vertex, DVec3::new(d.x, d.y, d.z) * part)
+        })
+    }
+}
+
+/// The shapes of a channel; none for a channel without one.
+///
+/// Of several shapes, the one with the largest percentage keeps the name of the channel, and the others have their percentage behind it.
+/// Where percentages do not tell shapes apart, the last shape alone is read.
 ///
 /// `FullWeights` has a percentage per shape: the one at which the shape is shown whole. Blender writes one per vertex of its
 /// only shape instead, ascending by vertex: the part of the displacement that a vertex group lets through.
-pub(super) fn offsets(channel: &BlendChannel, exporter: Exporter, flaws: &mut Flaws) -> Option<Vec<(u32, DVec3)>> {
-    let name = || format!("\"{}\"", short(&channel.element.name));
-    let key = channel.keyframes.last()?;
-    let shape = &key.shape;
-    let offsets =
-        (shape.offset_vertices.iter().copied()).zip(shape.position_offsets.iter().map(|d| DVec3::new(d.x, d.y, d.z)));
-    let (shapes, percents) = (channel.keyframes.len(), full_weights(&channel.element));
+pub(super) fn shapes<'a>(channel: &'a BlendChannel, exporter: Exporter, flaws: &mut Flaws) -> Vec<Shape<'a>> {
+    let name = short(&channel.element.name);
+    let Some(last) = channel.keyframes.last() else { return Vec::new() };
+    let id = channel.element.typed_id as usize;
+    let alone = |part| {
+        vec![Shape { shower: Shower { channel: id, shape: None }, name: name.clone(), shape: &last.shape, part }]
+    };
+    let (count, percents) = (channel.keyframes.len(), full_weights(&channel.element));
     // One percentage of one shape of one vertex means either, and is the vertex's in Blender's files.
-    let is_per_vertex = shapes == 1
-        && percents.len() == shape.offset_vertices.len()
+    let is_per_vertex = count == 1
+        && percents.len() == last.shape.offset_vertices.len()
         && (percents.len() > 1 || exporter == Exporter::BlenderBinary);
     if is_per_vertex {
-        return Some(offsets.zip(percents).map(|((vertex, d), percent)| (vertex, d * (percent / 100.0))).collect());
+        return alone(Part::PerVertex(percents));
     }
-    if shapes > 1 {
-        flaws.add(Flaw::Unsupported, || format!("shapes in between of {}", name()));
+    if !percents.is_empty() && percents.len() != count {
+        flaws.add(Flaw::CountMismatch, || format!("{} full weights of {count} shapes of \"{name}\"", percents.len()));
     }
-    if !percents.is_empty() && percents.len() != shapes {
-        flaws.add(Flaw::CountMismatch, || format!("{} full weights of {shapes} shapes of {}", percents.len(), name()));
+    if count > 1 && are_knots(channel) {
+        let size = |shape: &usize| channel.keyframes[*shape].target_weight.abs();
+        let main = (0..count).max_by(|a, b| size(a).total_cmp(&size(b))).unwrap_or(0);
+        let shape = |(shape, key): (usize, &'a ufbx::BlendKeyframe)| {
+            let mut name = name.clone();
+            if shape != main {
+                name += &format!("_{}", (1e4 * key.target_weight).round() / 100.0);
+                flaws.add(Flaw::Between, || format!("\"{name}\""));
+            }
+            let shower = Shower { channel: id, shape: Some(shape) };
+            Shape { shower, name, shape: &key.shape, part: Part::All(1.0) }
+        };
+        return channel.keyframes.iter().enumerate().map(shape).collect();
     }
-    let whole = match key.target_weight {
+    if count > 1 {
+        let what = || format!("{} shapes of \"{name}\", whose percentages do not differ", count - 1);
+        flaws.many(Flaw::Unsupported, count - 1, what);
+    }
+    let whole = match last.target_weight {
         at if at.is_finite() && at != 0.0 => at,
         at => {
-            flaws.add(Flaw::Unsupported, || format!("shape of {} at {} percent", name(), 100.0 * at));
+            flaws.add(Flaw::Unsupported, || format!("shape of \"{name}\" at {} percent", 100.0 * at));
             1.0
         }
     };
-    Some(offsets.map(|(vertex, d)| (vertex, d / whole)).collect())
+    alone(Part::All(1.0 / whole))
+}
+
+/// Percentages closer than this are one.
+const SAME_KNOT: f64 = 1e-6;
+
+/// Whether the percentages of the shapes are knots: they ascend, and none of them is zero.
+fn are_knots(channel: &BlendChannel) -> bool {
+    let at = |key: &ufbx::BlendKeyframe| key.target_weight;
+    channel.keyframes.iter().all(|key| at(key).is_finite() && at(key).abs() > SAME_KNOT)
+        && channel.keyframes.windows(2).all(|two| at(&two[1]) - at(&two[0]) > SAME_KNOT)
+}
+
+/// Whether the shapes of two channels are shown alike at every percentage.
+fn same_knots(a: &BlendChannel, b: &BlendChannel) -> bool {
+    let (a, b) = (&a.keyframes, &b.keyframes);
+    a.len() == b.len() && (a.len() == 1 || a.iter().zip(b.iter()).all(|(a, b)| a.target_weight == b.target_weight))
 }
 
 /// The numbers of `FullWeights` as the file has them.

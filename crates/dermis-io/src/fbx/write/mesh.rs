@@ -2,6 +2,7 @@
 
 use super::document::Node;
 use super::names::uv_set;
+use super::smoothing;
 use crate::WriteError;
 use crate::skinned_scene::{Materials, Surface, numbered};
 use dermis_rig::glam::DAffine3;
@@ -21,7 +22,7 @@ pub(super) fn geometry(
     let (counts, vertices, drawn) = surface.polygons(object);
     let mut corners: Vec<i32> = vertices.iter().map(|&vertex| vertex as i32 - range.start as i32).collect();
     let mut end = 0;
-    for count in counts {
+    for count in &counts {
         end += count;
         // The last corner of a polygon says so by being negative.
         corners[end - 1] = !corners[end - 1];
@@ -31,11 +32,15 @@ pub(super) fn geometry(
     record.push(Node::of("Vertices", &positions[..]));
     record.push(Node::of("PolygonVertexIndex", &corners[..]));
     let mut layers: Vec<Vec<(&str, i32)>> = vec![Vec::new()];
-    let normals: Vec<f64> = surface.normals(&drawn, from_ours).iter().flat_map(|n| n.to_array()).collect();
-    record.push(
-        layer("LayerElementNormal", 0, "", ["ByPolygonVertex", "Direct"]).holding(Node::of("Normals", &normals[..])),
-    );
+    let normals: Vec<[f64; 3]> = surface.normals(&drawn, from_ours).iter().map(|n| n.to_array()).collect();
+    let (edges, smooth) = smoothing::edges(&counts, &vertices, &normals);
+    record.push(Node::of("Edges", &edges[..]));
+    let element = layer("LayerElementNormal", 0, "", ["ByPolygonVertex", "Direct"]);
+    record.push(element.holding(Node::of("Normals", normals.as_flattened())));
     layers[0].push(("LayerElementNormal", 0));
+    let element = layer("LayerElementSmoothing", 0, "", ["ByEdge", "Direct"]);
+    record.push(element.holding(Node::of("Smoothing", &smooth[..])));
+    layers[0].push(("LayerElementSmoothing", 0));
     let (numbers, used) = numbered(&drawn);
     for (set, values) in surface.uv_sets(&used)?.iter().enumerate() {
         let element = layer("LayerElementUV", set as i32, &uv_set(set), ["ByPolygonVertex", "IndexToDirect"]);
@@ -71,8 +76,9 @@ pub(super) fn geometry(
 }
 
 fn layer(kind: &'static str, number: i32, name: &str, [mapping, reference]: [&str; 2]) -> Node {
+    let version = if kind == "LayerElementSmoothing" { 102 } else { 101 };
     Node::of(kind, number)
-        .holding(Node::of("Version", 101))
+        .holding(Node::of("Version", version))
         .holding(Node::of("Name", name))
         .holding(Node::of("MappingInformationType", mapping))
         .holding(Node::of("ReferenceInformationType", reference))

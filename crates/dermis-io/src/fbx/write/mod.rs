@@ -9,6 +9,7 @@ mod names;
 mod objects;
 mod rate;
 mod shapes;
+mod smoothing;
 mod takes;
 
 pub(crate) use names::{unique, uv_set};
@@ -32,7 +33,7 @@ pub fn common_space() -> Space {
 /// Writes a binary FBX of version 7.4, or 7.5 if it is larger than four gigabytes, in the axes and the unit of `space`.
 ///
 /// Positions, weights, shapes and bind matrices are doubles, keys floats. Polygons stay as they are, unless what is drawn does not follow
-/// them; normals, texture coordinates and colours are those of their corners, so hard edges stay hard. Bones are limb nodes with bind
+/// them; normals, texture coordinates and colours are those of their corners, so hard edges stay hard, and are marked. Bones are limb nodes with bind
 /// matrices that turn and move: one that was bound in another size, sheared or mirrored has another frame of its own, which moves no
 /// vertex. The first mesh has a cluster for every bone, others for those with weight in it. A bone that shears is two nodes, exact at every key
 /// ([`affine_nodes`](crate::gltf::affine_nodes)). Several roots stand below a node of their own.

@@ -3,10 +3,9 @@
 use super::budget::Budget;
 use super::geometry::vectors;
 use super::scene::{Block, Scene};
-use super::track::around;
 use super::xform;
 use crate::contents::{Contents, ReadError};
-use crate::surface::{LeftOut, moments};
+use crate::surface::{LeftOut, around, moments};
 use dermis_rig::glam::{DAffine3, DVec3};
 
 /// The points of a mesh at the samples around a time, which the next frame may need again.

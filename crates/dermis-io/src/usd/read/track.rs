@@ -3,6 +3,7 @@
 use super::layer::Numbers;
 use super::stage::Attribute;
 use crate::contents::ReadError;
+use crate::surface::around;
 use dermis_rig::glam::DQuat;
 
 /// The numbers of an attribute over time.
@@ -13,25 +14,6 @@ pub(super) struct Track {
     /// Seconds, ascending; empty if the value never changes.
     pub times: Vec<f64>,
     pub values: Vec<Vec<f64>>,
-}
-
-/// The sample before a time, the one after it, and how far between them the time lies.
-pub(super) fn around(times: &[f64], time: f64) -> (usize, usize, f64) {
-    /// A part of the distance of samples: what a change of units loses.
-    const SAME: f64 = 1e-9;
-    let after = times.partition_point(|own| *own <= time);
-    if after == 0 {
-        return (0, 0, 0.0);
-    }
-    if after == times.len() {
-        return (after - 1, after - 1, 0.0);
-    }
-    let (before, next) = (times[after - 1], times[after]);
-    match (time - before) / (next - before) {
-        s if s < SAME => (after - 1, after - 1, 0.0),
-        s if s > 1.0 - SAME => (after, after, 0.0),
-        s => (after - 1, after, s),
-    }
 }
 
 impl Track {
