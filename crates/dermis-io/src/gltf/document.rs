@@ -490,6 +490,29 @@ pub(super) struct Look {
     pub cameras: Value,
     pub extras: Value,
     pub extensions: Value,
+    pub meshes: Vec<MeshLook>,
+}
+
+/// What is carried of a mesh.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct MeshLook {
+    pub primitives: Vec<PrimitiveLook>,
+}
+
+/// What is carried of a primitive.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct PrimitiveLook {
+    pub extensions: PrimitiveExtensions,
+}
+
+/// Extensions of a primitive that are carried.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct PrimitiveExtensions {
+    #[serde(rename = "KHR_materials_variants")]
+    pub variants: Value,
 }
 
 #[derive(Deserialize, Default)]

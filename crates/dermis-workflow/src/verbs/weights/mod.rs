@@ -294,7 +294,7 @@ pub fn write_rig(
         clips: &clips,
         ..GlbScene::default()
     };
-    Ok(crate::skins::write_scene(&scene, output)?)
+    Ok(crate::skins::write_scene(&scene, output)?.0)
 }
 
 fn record(frame: &Frame) -> Record {
