@@ -12,7 +12,7 @@ pub const NODES: [&str; 9] = ["face", "head", "hips", "spine", "root", "hair", "
 /// The extensions of an avatar of version 0.
 const VRM_0: &str = r#""VRM": {
   "specVersion": "0.0", "meta": { "title": "planted", "texture": 0 },
-  "humanoid": { "humanBones": [{ "bone": "hips", "node": 2 }, { "bone": "spine", "node": 3 }, { "bone": "head", "node": 1 }, { "bone": "leftEye", "node": 6 }] },
+  "humanoid": { "humanBones": [{ "bone": "hips", "node": 2 }, { "bone": "spine", "node": 3 }, { "bone": "head", "node": 1 }, { "bone": "leftEye", "node": 6 }LIMBS] },
   "firstPerson": { "firstPersonBone": 1, "meshAnnotations": [{ "mesh": 1, "firstPersonFlag": "Auto" }, { "mesh": 0, "firstPersonFlag": "Both" }] },
   "blendShapeMaster": { "blendShapeGroups": [
     { "name": "Blink", "presetName": "blink", "binds": [{ "mesh": 1, "index": 1, "weight": 100 }] },
@@ -26,7 +26,7 @@ const VRM_0: &str = r#""VRM": {
 /// The extensions of an avatar of version 1.
 const VRM_1: &str = r#""VRMC_vrm": {
   "specVersion": "1.0", "meta": { "name": "planted", "authors": ["x"], "licenseUrl": "https://vrm.dev/licenses/1.0/", "thumbnailImage": 1 },
-  "humanoid": { "humanBones": { "hips": { "node": 2 }, "spine": { "node": 3 }, "head": { "node": 1 }, "leftEye": { "node": 6 } } },
+  "humanoid": { "humanBones": { "hips": { "node": 2 }, "spine": { "node": 3 }, "head": { "node": 1 }, "leftEye": { "node": 6 }LIMBS } },
   "firstPerson": { "meshAnnotations": [{ "node": 0, "type": "auto" }, { "node": 7, "type": "both" }] },
   "expressions": {
     "preset": { "blink": { "morphTargetBinds": [{ "node": 0, "index": 1, "weight": 1.0 }], "materialColorBinds": [{ "material": 1, "type": "color", "targetValue": [1, 0, 0, 1] }] } },
@@ -36,6 +36,22 @@ const VRM_1: &str = r#""VRMC_vrm": {
   "colliderGroups": [{ "colliders": [0] }],
   "springs": [{ "joints": [{ "node": 5 }, { "node": 8 }], "colliderGroups": [0], "center": 4 }]
 }"#;
+
+/// Humanoid bones that an avatar must have: leaves below the hips, after the other nodes.
+const LIMBS: [&str; 12] = [
+    "leftUpperLeg",
+    "leftLowerLeg",
+    "leftFoot",
+    "rightUpperLeg",
+    "rightLowerLeg",
+    "rightFoot",
+    "leftUpperArm",
+    "leftLowerArm",
+    "leftHand",
+    "rightUpperArm",
+    "rightLowerArm",
+    "rightHand",
+];
 
 /// The avatar.
 ///
@@ -81,18 +97,25 @@ pub fn avatar(version: u32) -> Vec<u8> {
             r#", "extensions": { "VRMC_node_constraint": { "specVersion": "1.0", "constraint": { "rotation": { "source": 1 } } } }"#,
         ),
     };
+    let limbs: Vec<String> = LIMBS.iter().map(|name| format!(r#", {{ "name": "{name}" }}"#)).collect();
+    let children: Vec<String> = (NODES.len()..NODES.len() + LIMBS.len()).map(|node| format!(", {node}")).collect();
+    let humanoid = LIMBS.iter().zip(NODES.len()..).map(|(name, node)| match version {
+        0 => format!(r#", {{ "bone": "{name}", "node": {node} }}"#),
+        _ => format!(r#", "{name}": {{ "node": {node} }}"#),
+    });
+    let own = own.replace("LIMBS", &humanoid.collect::<String>());
     let json = format!(
         r#"{{ "asset": {{ "version": "2.0" }}, "scene": 0, "scenes": [{{ "nodes": [4] }}],
 "nodes": [
   {{ "name": "face", "mesh": 1, "skin": 0 }},
   {{ "name": "head", "children": [5, 6], "translation": [0, 0.25, 0] }},
-  {{ "name": "hips", "children": [3], "translation": [0, 1, 0] }},
+  {{ "name": "hips", "children": [3{children}], "translation": [0, 1, 0] }},
   {{ "name": "spine", "children": [1], "translation": [0, 0.25, 0] }},
   {{ "name": "root", "children": [2, 0, 7] }},
   {{ "name": "hair", "children": [8], "translation": [0, 0.3, 0] }},
   {{ "name": "eye", "translation": [0, 0.2, 0.1]{constraint} }},
   {{ "name": "body", "mesh": 0, "skin": 0 }},
-  {{ "name": "hair_end", "translation": [0, 0.2, 0] }}
+  {{ "name": "hair_end", "translation": [0, 0.2, 0] }}{limbs}
 ],
 "skins": [{{ "joints": [5, 1, 2], "inverseBindMatrices": 8 }}],
 "meshes": [
@@ -112,6 +135,8 @@ pub fn avatar(version: u32) -> Vec<u8> {
 "accessors": [{accessors}], "bufferViews": [{views}], "buffers": [{{ "byteLength": {length} }}],
 "extensionsUsed": ["VRM", "VRMC_vrm", "VRMC_springBone", "VRMC_node_constraint", "VRMC_materials_mtoon", "KHR_materials_variants"],
 "extensions": {{ {own}, "KHR_materials_variants": {{ "variants": [{{ "name": "gold" }}] }} }} }}"#,
+        children = children.concat(),
+        limbs = limbs.concat(),
         image = base64(&png([9, 8, 7])),
         accessors = accessors.join(", "),
         views = views.join(", "),

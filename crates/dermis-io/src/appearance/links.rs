@@ -119,7 +119,8 @@ fn walk(value: &mut Value, steps: &[&str], see: &mut dyn FnMut(&mut Value) -> bo
         ("*", Value::Array(list)) => list.retain_mut(stays),
         ("*", Value::Object(object)) => object.retain(|_, value| stays(value)),
         (_, Value::Object(object)) => {
-            if object.get_mut(key).is_some_and(|value| !stays(value)) {
+            let is_whole = object.get_mut(key).is_none_or(stays);
+            if !is_whole {
                 object.remove(key);
             }
         }
