@@ -20,7 +20,7 @@ use dermis_io::{
     match_vertices,
 };
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Skeleton, make_unique};
+use dermis_rig::{Appearance, Skeleton, make_unique};
 use recorded::{Recorded, recorded};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -240,8 +240,7 @@ pub fn write_converted_in(
     }
     if let Some((format, space)) = interchange {
         interchange::write(contents, source, options, (format, &space), output, &mut done)?;
-        leave_extensions(contents, &mut done);
-        done.left_out.extend(contents.unread.iter().map(|what| format!("{what}, which is not read")));
+        leave_rest(contents, &mut done);
         return Ok(done);
     }
     match ending(output.path()).as_str() {
@@ -257,10 +256,7 @@ pub fn write_converted_in(
             &mut done,
         )?,
     }
-    if done.format != "GLB" {
-        leave_extensions(contents, &mut done);
-    }
-    done.left_out.extend(contents.unread.iter().map(|what| format!("{what}, which is not read")));
+    leave_rest(contents, &mut done);
     Ok(done)
 }
 
@@ -661,17 +657,20 @@ fn leave_drawn(contents: &Contents, done: &mut Converted) {
     }
 }
 
-/// Extensions that name bones, meshes and morph targets, such as those of a VRM avatar.
-fn leave_extensions(contents: &Contents, done: &mut Converted) {
-    let look = contents.mesh.as_ref().and_then(|mesh| mesh.render.as_ref()?.appearance.as_deref());
-    let names = look.map(linked_extensions).unwrap_or_default();
+fn look(contents: &Contents) -> Option<&Appearance> {
+    contents.mesh.as_ref()?.render.as_ref()?.appearance.as_deref()
+}
+
+/// Extensions that name bones, meshes and morph targets, such as those of a VRM avatar, and what is not read.
+fn leave_rest(contents: &Contents, done: &mut Converted) {
+    let names = look(contents).map(linked_extensions).filter(|_| done.format != "GLB").unwrap_or_default();
     done.left_out.extend(names.into_iter().map(|name| format!("{name}: a GLB holds it")));
+    done.left_out.extend(contents.unread.iter().map(|what| format!("{what}, which is not read")));
 }
 
 /// What stands in a file beside shape and motion, in words.
 fn appearance(contents: &Contents) -> Vec<(usize, &'static str)> {
-    let look = contents.mesh.as_ref().and_then(|mesh| mesh.render.as_ref()?.appearance.as_deref());
-    let counts = look.map(appearance_counts).unwrap_or_default();
+    let counts = look(contents).map(appearance_counts).unwrap_or_default();
     let AppearanceCounts { materials, textures, images, cameras, lights, nodes } = counts;
     vec![
         (materials, "materials"),

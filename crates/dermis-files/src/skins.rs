@@ -231,7 +231,8 @@ fn glb_bytes(scene: &GlbScene<'_>, path: &Path) -> Result<(Vec<u8>, Vec<String>)
     });
     let bytes = bytes.map_err(FileError::write(path))?;
     if ending(path) == "vrm" && !told.is_vrm {
-        let what = match told.left_out.first() {
+        let is_avatar = |line: &&String| line.starts_with("VRM:") || line.starts_with("VRMC_vrm:");
+        let what = match told.left_out.iter().find(is_avatar) {
             Some(lost) => format!("the file would be no VRM avatar ({lost})"),
             None => "the file would be no VRM avatar, because its source is none".into(),
         };
