@@ -17,7 +17,7 @@ pub struct ConvertArgs {
     /// The clip of the first file, if it has several; FILE#CLIP does the same. A GLB, FBX or USD file takes all by default
     #[arg(long, value_name = "NAME")]
     clip: Option<String>,
-    /// Where it goes: .glb, .fbx, .usda, .usdz, .npz, .bvh, .abc, .pc2, .mdd, .obj for one shape, or a folder for OBJ files
+    /// Where it goes: .glb, .vrm, .fbx, .usda, .usdz, .npz, .bvh, .abc, .pc2, .mdd, .obj for one shape, or a folder for OBJ files
     #[arg(short, long, value_name = "OUT")]
     out: PathBuf,
     /// Leave the changes of normals out of the morph targets of a GLB: half the bytes, but shapes are shaded as the rest mesh

@@ -16,10 +16,11 @@ use dermis_io::gltf::{GlbClip, GlbScene, Keyed, MorphNormals};
 use dermis_io::npz::StoredFloat;
 use dermis_io::obj::{Normals, library};
 use dermis_io::{
-    AppearanceCounts, Clip, ClipFrame, Contents, Format, Record, Space, appearance_counts, match_vertices,
+    AppearanceCounts, Clip, ClipFrame, Contents, Format, Record, Space, appearance_counts, linked_extensions,
+    match_vertices,
 };
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Skeleton, make_unique};
+use dermis_rig::{Appearance, Skeleton, make_unique};
 use recorded::{Recorded, recorded};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -80,7 +81,7 @@ impl Converted {
     }
 }
 
-const ENDINGS: &str = "use .glb, .fbx, .usda, .usdz, .npz, .bvh, .abc, .pc2, .mdd, .obj, or a folder (a name without ending) for OBJ files";
+const ENDINGS: &str = "use .glb, .vrm, .fbx, .usda, .usdz, .npz, .bvh, .abc, .pc2, .mdd, .obj, or a folder (a name without ending) for OBJ files";
 
 /// Whether `path` becomes a folder of OBJ files, by the ending of its name.
 ///
@@ -89,7 +90,7 @@ const ENDINGS: &str = "use .glb, .fbx, .usda, .usdz, .npz, .bvh, .abc, .pc2, .md
 pub fn is_folder(path: &Path) -> Result<bool, FileError> {
     match ending(path).as_str() {
         "" => Ok(true),
-        "glb" | "fbx" | "usda" | "usdz" | "npz" | "bvh" | "abc" | "pc2" | "mdd" | "obj" => Ok(false),
+        "glb" | "vrm" | "fbx" | "usda" | "usdz" | "npz" | "bvh" | "abc" | "pc2" | "mdd" | "obj" => Ok(false),
         "usd" | "usdc" => {
             Err(FileError::lacks(path, "USD is written as text or as a package", "name it .usda or .usdz"))
         }
@@ -191,6 +192,7 @@ fn joined(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec<Fil
 
 /// Writes what the contents hold as far as the output's format can, by the ending of its name.
 ///
+/// - `.vrm`: the same as `.glb`, of a VRM avatar alone.
 /// - `.glb`: mesh, materials, textures, skeleton, weights, morph targets, cameras, lights, further nodes, every clip; poses of
 ///   records become a clip. `morph_normals` says whether morph targets hold normals. Shapes without a skeleton
 ///   become a morph target per frame and a clip that shows them in turn, exact at every frame and linear between: the
@@ -238,11 +240,11 @@ pub fn write_converted_in(
     }
     if let Some((format, space)) = interchange {
         interchange::write(contents, source, options, (format, &space), output, &mut done)?;
-        done.left_out.extend(contents.unread.iter().map(|what| format!("{what}, which is not read")));
+        leave_rest(contents, &mut done);
         return Ok(done);
     }
     match ending(output.path()).as_str() {
-        "glb" => write_glb(contents, source, options, morph_normals, output, &mut done)?,
+        "glb" | "vrm" => write_glb(contents, source, options, morph_normals, output, &mut done)?,
         "npz" => write_npz(contents, source, options, output, &mut done)?,
         "bvh" => bvh::write(contents, source, options, output, &mut done)?,
         _ => write_sequence(
@@ -254,7 +256,7 @@ pub fn write_converted_in(
             &mut done,
         )?,
     }
-    done.left_out.extend(contents.unread.iter().map(|what| format!("{what}, which is not read")));
+    leave_rest(contents, &mut done);
     Ok(done)
 }
 
@@ -330,7 +332,7 @@ fn write_glb(
         clips: &clips,
         ..GlbScene::default()
     };
-    write_scene(&scene, output)?;
+    let (_, lost) = write_scene(&scene, output)?;
     done.counts = Counts {
         vertices: contents.mesh.as_ref().map_or(0, |m| m.positions.len()),
         bones: contents.skeleton.as_ref().map_or(0, Skeleton::len),
@@ -353,6 +355,7 @@ fn write_glb(
     if contents.weights.is_some() && !weighed {
         done.left_out.push("skinning weights, because there is no skeleton".into());
     }
+    done.left_out.extend(lost);
     done.left_out.extend(scene.lost_of_default_pose());
     leave_maps(contents, done);
     if contents.mesh.as_ref().is_some_and(|m| m.polygons.is_some()) {
@@ -654,10 +657,20 @@ fn leave_drawn(contents: &Contents, done: &mut Converted) {
     }
 }
 
+fn look(contents: &Contents) -> Option<&Appearance> {
+    contents.mesh.as_ref()?.render.as_ref()?.appearance.as_deref()
+}
+
+/// Extensions that name bones, meshes and morph targets, such as those of a VRM avatar, and what is not read.
+fn leave_rest(contents: &Contents, done: &mut Converted) {
+    let names = look(contents).map(linked_extensions).filter(|_| done.format != "GLB").unwrap_or_default();
+    done.left_out.extend(names.into_iter().map(|name| format!("{name}: a GLB holds it")));
+    done.left_out.extend(contents.unread.iter().map(|what| format!("{what}, which is not read")));
+}
+
 /// What stands in a file beside shape and motion, in words.
 fn appearance(contents: &Contents) -> Vec<(usize, &'static str)> {
-    let look = contents.mesh.as_ref().and_then(|mesh| mesh.render.as_ref()?.appearance.as_deref());
-    let counts = look.map(appearance_counts).unwrap_or_default();
+    let counts = look(contents).map(appearance_counts).unwrap_or_default();
     let AppearanceCounts { materials, textures, images, cameras, lights, nodes } = counts;
     vec![
         (materials, "materials"),

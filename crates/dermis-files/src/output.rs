@@ -182,9 +182,9 @@ pub enum Kind {
 }
 
 /// Endings that mean something, whether we read and write it or not.
-const ENDINGS: [&str; 24] = [
-    "dermis", "part", "json", "glb", "gltf", "fbx", "abc", "npz", "npy", "obj", "pc2", "mdd", "usd", "usda", "usdc",
-    "usdz", "bvh", "blend", "ma", "mb", "html", "svg", "png", "csv",
+const ENDINGS: [&str; 25] = [
+    "dermis", "part", "json", "glb", "gltf", "vrm", "fbx", "abc", "npz", "npy", "obj", "pc2", "mdd", "usd", "usda",
+    "usdc", "usdz", "bvh", "blend", "ma", "mb", "html", "svg", "png", "csv",
 ];
 
 /// Reserves a folder: what is a file already is refused as well, and so is the name of a page.
@@ -227,7 +227,7 @@ impl Output {
     /// # Errors
     /// [`FileError::Ending`] if it is no GLB.
     pub fn compressed(self, compress: Option<Compression>) -> Result<Self, FileError> {
-        if compress.is_some() && ending(&self.path) != "glb" {
+        if compress.is_some() && !matches!(ending(&self.path).as_str(), "glb" | "vrm") {
             let what = "only a GLB is compressed";
             return Err(FileError::Ending {
                 path: self.path,

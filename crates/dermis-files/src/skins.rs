@@ -4,7 +4,7 @@ use crate::error::FileError;
 use crate::output::{Output, ending};
 use crate::provenance::name_of;
 use dermis_io::alembic::AlembicScene;
-use dermis_io::gltf::{GlbClip, GlbScene};
+use dermis_io::gltf::{GlbClip, GlbScene, GlbWritten};
 use dermis_io::npz::StoredFloat;
 use dermis_io::obj::{Library, Normals, library};
 use dermis_io::skinned_scene::{SceneWritten, SkinnedScene, clip_of_frames};
@@ -214,13 +214,31 @@ pub fn clip(motion: &Motion, morph_weights: Vec<Vec<f64>>) -> GlbClip {
     }
 }
 
-/// Writes a GLB; result: its bytes.
+/// Writes a GLB; result: its bytes, and what of the extensions it came with was left out, in words.
 ///
 /// # Errors
-/// [`FileError`].
-pub fn write_scene(scene: &GlbScene<'_>, output: &Output) -> Result<usize, FileError> {
-    let bytes = to_bytes(|out| dermis_io::gltf::write_glb(scene, out)).map_err(FileError::write(output.path()))?;
-    output.write_glb(&bytes)
+/// [`FileError`]; [`FileError::Lacks`] for a path that ends with .vrm, if the file would be no avatar.
+pub fn write_scene(scene: &GlbScene<'_>, output: &Output) -> Result<(usize, Vec<String>), FileError> {
+    let (bytes, left_out) = glb_bytes(scene, output.path())?;
+    Ok((output.write_glb(&bytes)?, left_out))
+}
+
+fn glb_bytes(scene: &GlbScene<'_>, path: &Path) -> Result<(Vec<u8>, Vec<String>), FileError> {
+    let mut told = GlbWritten::default();
+    let bytes = to_bytes(|out| {
+        told = scene.write(out)?;
+        Ok(())
+    });
+    let bytes = bytes.map_err(FileError::write(path))?;
+    if ending(path) == "vrm" && !told.is_vrm {
+        let is_avatar = |line: &&String| line.starts_with("VRM:") || line.starts_with("VRMC_vrm:");
+        let what = match told.left_out.iter().find(is_avatar) {
+            Some(lost) => format!("the file would be no VRM avatar ({lost})"),
+            None => "the file would be no VRM avatar, because its source is none".into(),
+        };
+        return Err(FileError::lacks(path, what, "name it .glb"));
+    }
+    Ok((bytes, told.left_out))
 }
 
 /// Axes and unit of an FBX, USD or Alembic file that is written. What is not said is as programs expect it: Y up; centimetres for FBX,
@@ -333,9 +351,14 @@ fn is_alembic(path: &Path) -> bool {
     ending(path) == "abc"
 }
 
+/// Whether a path asks for a GLB, also for one that is a VRM avatar.
+pub fn is_glb(path: &Path) -> bool {
+    matches!(ending(path).as_str(), "glb" | "vrm")
+}
+
 /// Whether a path asks for a file that holds a scene: a GLB, an FBX or a USD file.
 pub fn is_scene(path: &Path) -> bool {
-    ending(path) == "glb" || Interchange::of(path).is_some()
+    is_glb(path) || Interchange::of(path).is_some()
 }
 
 /// A scene as bytes, and what its format changed or left out, in words.
@@ -349,8 +372,7 @@ pub fn scene_bytes(
 ) -> Result<(Vec<u8>, Vec<String>), FileError> {
     let failed = FileError::write(path);
     let Some((format, space)) = write.interchange(path)? else {
-        let bytes = to_bytes(|out| dermis_io::gltf::write_glb(scene, out)).map_err(&failed)?;
-        return Ok((bytes, Vec::new()));
+        return glb_bytes(scene, path);
     };
     let clip = |clip: &GlbClip| frames_as_clip(clip, scene.skeleton);
     let clips = scene.clips.iter().map(clip).collect::<Result<Vec<Clip>, _>>().map_err(&failed)?;

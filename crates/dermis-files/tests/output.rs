@@ -2,7 +2,11 @@
 
 use dermis_files::FileError;
 use dermis_files::output::{Existing, Output, reserve, reserve_file, reserve_folder};
+use dermis_files::skins::write_scene;
 use dermis_io::WriteError;
+use dermis_io::gltf::GlbScene;
+use dermis_io::gltf::read;
+use dermis_testkit::vrm::avatar;
 use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Barrier;
@@ -119,4 +123,24 @@ fn what_a_killed_program_left_is_removed_and_what_is_under_way_stays() {
     reserve_file(&at("a.bin"), Existing::Keep).unwrap();
     let stay = [".dermis-held.tmp", ".dermis-mine.bin", ".dermis-young.tmp", "dermis-mine.tmp"];
     assert_eq!(names(folder.path()), stay);
+}
+
+/// A name that ends with .vrm promises an avatar.
+#[test]
+fn only_an_avatar_is_written_as_vrm() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = reserve_file(&folder.path().join("hero.vrm"), Existing::Keep).unwrap();
+    let contents = read(&avatar(1), "hero.vrm", &|_, _| Err(std::io::ErrorKind::NotFound.into())).unwrap();
+    let bare = GlbScene { name: "hero", mesh: contents.mesh.as_ref(), ..GlbScene::default() };
+    let refused = write_scene(&bare, &output).unwrap_err().to_string();
+    assert!(refused.contains("no VRM avatar (VRMC_vrm: the file has no longer all that it names)"), "{refused}");
+    assert_eq!(names(folder.path()), Vec::<String>::new());
+    let whole = GlbScene {
+        skeleton: contents.skeleton.as_ref(),
+        weights: contents.weights.as_ref(),
+        morphs: &contents.morphs,
+        ..bare
+    };
+    assert_eq!(write_scene(&whole, &output).unwrap().1, Vec::<String>::new());
+    assert_eq!(names(folder.path()), ["hero.vrm"]);
 }

@@ -73,7 +73,7 @@ mod tensors;
 pub mod usd;
 mod writing;
 
-pub use appearance::{AppearanceCounts, appearance_counts, base_colour_image};
+pub use appearance::{AppearanceCounts, appearance_counts, base_colour_image, linked_extensions};
 pub use contents::{
     Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Resolve, Space, UpAxis, Warning,
 };

@@ -26,7 +26,7 @@ pub fn sniff(bytes: &[u8], file_name: &str) -> Option<Format> {
     known.map(|(_, format)| *format).or_else(|| {
         let (_, ending) = file_name.rsplit_once('.')?;
         match ending.to_ascii_lowercase().as_str() {
-            "glb" | "gltf" => Some(Format::Gltf),
+            "glb" | "gltf" | "vrm" => Some(Format::Gltf),
             "npz" => Some(Format::Npz),
             "obj" => Some(Format::Obj),
             "pc2" => Some(Format::Pc2),

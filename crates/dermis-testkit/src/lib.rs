@@ -32,6 +32,7 @@ pub mod snapshot;
 pub mod textured;
 pub mod tree;
 pub mod usd;
+pub mod vrm;
 
 pub use arm::{Arm, ArmPose};
 pub use modifier::SmoothingModifier;

@@ -15,7 +15,7 @@ use dermis_rig::{BoneIndex, Mesh, Polygons, RenderMesh, Rows, WorldPose};
 use dermis_testkit::fbx::Fbx;
 use dermis_testkit::fbx_binary::binary;
 use dermis_testkit::ogawa::{self, Archive};
-use dermis_testkit::{Arm, ArmPose, Random, Tree, models};
+use dermis_testkit::{Arm, ArmPose, Random, Tree, models, vrm};
 use serde_json::{Value, json};
 
 const WRITTEN: &str = "a seed can be written";
@@ -100,7 +100,7 @@ pub fn glbs() -> Vec<Vec<u8>> {
     .map(|scene| to_bytes(|out| write_glb(scene, out)).expect(WRITTEN))
     .collect();
     let compressed = compress_glb(&files[0]).expect(WRITTEN);
-    files.extend([odd_glb(), compressed, draco_glb()]);
+    files.extend([odd_glb(), compressed, draco_glb(), vrm::avatar(0), vrm::avatar(1)]);
     files
 }
 

@@ -1,6 +1,7 @@
 //! Makes a description safe to write: every reference leads somewhere, every node has one place.
 
-use super::{Description, Hung, LIGHTS, Object};
+use super::links::{Place, To};
+use super::{Description, Hung, LIGHTS, Object, links};
 use crate::contents::Flaw;
 use crate::flaws::{Flaws, short};
 use serde_json::{Value, json};
@@ -57,6 +58,7 @@ impl Description {
         }
         self.bones.retain(|_, object| !object.is_empty());
         self.check_nodes(flaws);
+        self.parts.iter_mut().for_each(|part| drop(part.extension.as_object_mut().map(|own| own.remove("extensions"))));
         self.required.sort();
         self.required.dedup();
     }
@@ -194,6 +196,32 @@ impl Description {
         }
         hung.iter_mut().for_each(|one| one.node = place[one.node as usize] as u32);
         self.hung = hung;
+        if claimed.contains(&false) {
+            self.follow(&mut |_, value| {
+                let node = match value.as_str().and_then(Place::of) {
+                    Some(Place::Node(node)) => node as usize,
+                    _ => return true,
+                };
+                let stays = claimed.get(node) == Some(&true);
+                if stays {
+                    *value = json!(Place::Node(place[node] as u32).text());
+                }
+                stays
+            });
+        }
+    }
+
+    /// [`links::follow`] through all extensions that are known; what must be left out is.
+    pub(crate) fn follow(&mut self, see: &mut dyn FnMut(To, &mut Value) -> bool) {
+        let worn = self.objects.values_mut().flatten().map(|worn| &mut worn.node);
+        let nodes = self.nodes.iter_mut().filter_map(Value::as_object_mut);
+        let objects = [&mut self.root, &mut self.scene, &mut self.mesh_node];
+        for object in objects.into_iter().chain(worn).chain(nodes).chain(self.bones.values_mut()) {
+            if let Some(own) = object.get_mut("extensions").and_then(Value::as_object_mut) {
+                own.retain(|name, extension| !links::follow(name, extension, see).all);
+            }
+            drop_empty_extensions(object);
+        }
     }
 }
 
@@ -239,6 +267,9 @@ fn own_extensions(object: &mut Object, what: &str, flaws: &mut Flaws) {
         match extensions.as_object_mut() {
             Some(own) => own.retain(|name, extension| {
                 let stays = extension.is_object() && !refers(name, extension);
+                if stays && links::is_linked(name) {
+                    keep_extensions(extension, what, flaws);
+                }
                 if !stays {
                     flaws.add(Flaw::Extension, || format!("{} of {}", short(name), short(what)));
                 }
@@ -296,7 +327,7 @@ fn is_texture(key: &str) -> bool {
 }
 
 /// Extensions whose numbers refer to parts that are written anew, though no key says so.
-const WRITTEN_ANEW: &[&str] = &["KHR_materials_variants", "MSFT_lod", "EXT_mesh_gpu_instancing"];
+const WRITTEN_ANEW: &[&str] = &["MSFT_lod", "EXT_mesh_gpu_instancing"];
 
 /// Words in a key under which a number is a reference to a part of the file.
 const PARTS: &[&str] = &[
@@ -323,8 +354,8 @@ const PARTS: &[&str] = &[
 /// Nobody knows every extension. A number under a key such as `node` or `bufferView`, under `index` or `source` outside a
 /// reference to a texture, and a text that points into the file count as references.
 fn refers(name: &str, extension: &Value) -> bool {
-    // Lists of lights are named by nodes, and name nothing.
-    name != LIGHTS && (WRITTEN_ANEW.contains(&name) || refers_within(extension, false))
+    // Lists of lights are named by nodes, and name nothing. Links are names already.
+    name != LIGHTS && !links::is_known(name) && (WRITTEN_ANEW.contains(&name) || refers_within(extension, false))
 }
 
 fn refers_by(key: &str, value: &Value) -> bool {
@@ -400,9 +431,9 @@ mod tests {
         let (made, flaws) = checked(json!({
             "root": { "extensions": {
                 "ACME_mood": { "mood": 3, "tags": ["a"] },
-                "VRM": { "humanoid": { "humanBones": [{ "bone": "hips", "node": 4 }] } },
+                "ACME_bones": { "humanoid": { "humanBones": [{ "bone": "hips", "node": 4 }] } },
                 "ACME_bytes": { "deep": [{ "bufferView": 1 }] },
-                "KHR_materials_variants": { "variants": [{ "name": "red" }] },
+                "MSFT_lod": { "ids": [1] },
                 "ACME_pointer": { "target": "/nodes/3/rotation" },
                 "KHR_lights_punctual": { "lights": [{ "type": "point" }] },
             } },

@@ -2,8 +2,8 @@
 //!
 //! A [`Description`] is the JSON of an [`Appearance`], in the words of glTF 2.0. Materials, textures and cameras keep the
 //! numbers that they had in the file, so references within an extension that nobody here knows stay right. Bones, the skinned
-//! mesh and clips are written anew from the rig. What refers to one of them by number, or to bytes of the file, cannot
-//! stay and is left out ([`Description::check`]).
+//! mesh and clips are written anew from the rig. Extensions that are known to refer to them do so by name ([`links`]). What else refers to one of them
+//! by number, or to bytes of the file, cannot stay and is left out ([`Description::check`]).
 //!
 //! Source: Khronos Group, "glTF 2.0 Specification", 2.0.1, sections 3.8 to 3.12.
 
@@ -11,6 +11,7 @@ mod check;
 mod image;
 #[cfg(feature = "formats")]
 mod images;
+pub(crate) mod links;
 
 pub(crate) use image::{MOST_BESIDE, media_type, texture_extension};
 #[cfg(feature = "formats")]
@@ -52,6 +53,9 @@ pub(crate) struct Description {
     /// The same of each of several objects, by the object's name; objects of one name one after the other.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub objects: BTreeMap<String, Vec<Worn>>,
+    /// What variants of materials say of each part of the drawn mesh.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Variants>,
     /// Extras and extensions of the scene.
     pub scene: Object,
     /// Copyright, extras and extensions of the asset.
@@ -69,6 +73,15 @@ pub(crate) struct Worn {
     pub node: Object,
     /// Extras of its mesh.
     pub mesh: Object,
+}
+
+/// What variants of materials say of a part of the drawn mesh.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Variants {
+    /// The material of the part: of another mesh it is another.
+    pub material: Option<u32>,
+    /// The content of the extension; null if it says nothing of the part.
+    pub extension: Value,
 }
 
 /// Where a node hangs.
@@ -110,6 +123,13 @@ pub fn appearance_counts(appearance: &Appearance) -> AppearanceCounts {
         lights: d.lights(),
         nodes: d.nodes.len(),
     }
+}
+
+/// Returns the names of the extensions of `appearance` that name bones, meshes or morph targets, such as `VRMC_vrm`: a GLB alone holds them.
+pub fn linked_extensions(appearance: &Appearance) -> Vec<String> {
+    let described = serde_json::from_slice::<Description>(appearance.description.as_bytes());
+    let names = described.map(|described| described.extensions()).unwrap_or_default();
+    names.into_iter().filter(|name| links::is_linked(name)).collect()
 }
 
 /// Returns the picture that a material shows as its base colour, by the first set of texture coordinates.
@@ -166,6 +186,7 @@ impl Description {
         for object in objects.into_iter().chain(self.bones.values()).chain(worn) {
             extensions_of(object, &mut names);
         }
+        names.extend(self.parts.iter().any(|part| part.extension.is_object()).then(|| links::VARIANTS.to_owned()));
         names.sort();
         names.dedup();
         names

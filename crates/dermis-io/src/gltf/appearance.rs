@@ -2,10 +2,11 @@
 
 use super::VISIBILITY;
 use super::document::{Document, Look, load_uri};
+use super::linked::Named;
 use super::nodes::{Local, Nodes};
 use super::skins::Bones;
-use crate::appearance::{Description, Hung, MOST_BESIDE, Object, Worn, media_type};
-use crate::contents::{Flaw, Resolve};
+use crate::appearance::{Description, Hung, MOST_BESIDE, Object, Variants, Worn, media_type};
+use crate::contents::{Flaw, MorphTarget, Resolve};
 use crate::driver_table::{JOINT_EXTENSION, POSE_SPACE_EXTENSION};
 use crate::flaws::{Flaws, short};
 use dermis_rig::glam::{DAffine3, DMat4};
@@ -13,17 +14,29 @@ use dermis_rig::{Appearance, Image};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
+/// Bones and meshes as they were read.
+pub(super) struct Shown<'a> {
+    pub nodes: &'a Nodes,
+    /// Under their final names.
+    pub bones: &'a Bones,
+    /// The nodes whose meshes were read, ascending.
+    pub drawn: &'a [u32],
+    /// The same in the order of the objects; none if they are no objects.
+    pub objects: &'a [u32],
+    /// For each node the first of its morph targets, and their number.
+    pub targets: &'a HashMap<u32, (usize, usize)>,
+    /// Under their final names.
+    pub morphs: &'a [MorphTarget],
+    pub variants: Vec<Variants>,
+}
+
 /// Everything that is neither bone, mesh nor motion, with the names of the extensions in it; `None` if there is nothing.
 ///
 /// - `look`: what the file has of it
-/// - `bones`: the bones under their final names
-/// - `meshes`: the nodes whose meshes were read, ascending, and whether they are several objects
 pub(super) fn read(
     document: &Document,
     look: Look,
-    nodes: &Nodes,
-    bones: &Bones,
-    meshes: (&[u32], bool),
+    shown: Shown<'_>,
     resolve: &Resolve<'_>,
     flaws: &mut Flaws,
 ) -> Option<(Appearance, Vec<String>)> {
@@ -32,8 +45,8 @@ pub(super) fn read(
         _ => Vec::new(),
     };
     let (place, names, images) = images(document, &look.images, resolve, flaws);
-    let shown = look.scene.as_u64().unwrap_or(0);
-    let scene = look.scenes.as_array().and_then(|scenes| scenes.get(usize::try_from(shown).ok()?));
+    let chosen = look.scene.as_u64().unwrap_or(0);
+    let scene = look.scenes.as_array().and_then(|scenes| scenes.get(usize::try_from(chosen).ok()?));
     let scene = scene.map(|scene| picked(scene, &["extras", "extensions"])).unwrap_or_default();
     let mut made = Description {
         materials: list(look.materials),
@@ -54,7 +67,19 @@ pub(super) fn read(
             made.root.insert(key.into(), value);
         }
     }
-    around(document, nodes, bones, meshes, &mut made, flaws);
+    made.parts = shown.variants;
+    let numbers = around(document, shown.nodes, shown.bones, (shown.drawn, shown.objects), &mut made, flaws);
+    let named = Named {
+        document,
+        bones: shown.bones,
+        nodes: &numbers,
+        objects: shown.objects,
+        object_names: shown.objects.iter().map(|&node| object_name(document, node)).collect(),
+        images: &place,
+        targets: shown.targets,
+        morphs: shown.morphs,
+    };
+    named.name(&mut made, flaws);
     made.check(flaws);
     let appearance = Appearance { description: made.text(), images };
     // Values a step deeper than a reader follows could not be read again.
@@ -154,15 +179,15 @@ fn renumber(texture: &mut Value, place: &[Option<usize>], flaws: &mut Flaws) {
 /// Nodes that are neither bone nor mesh, and what bones and mesh carry.
 ///
 /// A node above bones or meshes is carried only for its camera, extras and extensions: its transform is in the bones. A node
-/// hangs on the nearest node above it that is a bone or carried.
+/// hangs on the nearest node above it that is a bone or carried. Result: the number of each node that is carried.
 fn around(
     document: &Document,
     nodes: &Nodes,
     bones: &Bones,
-    (drawn, several): (&[u32], bool),
+    (drawn, objects): (&[u32], &[u32]),
     made: &mut Description,
     flaws: &mut Flaws,
-) {
+) -> Vec<Option<usize>> {
     let count = nodes.parents.len();
     let own = |at: usize| {
         let node = &document.root.nodes[at];
@@ -252,9 +277,10 @@ fn around(
     };
     if let [only] = drawn {
         Worn { node: made.mesh_node, mesh: made.mesh } = worn(*only, &[JOINT_EXTENSION, POSE_SPACE_EXTENSION]);
-        return;
+        return number;
     }
-    for &at in drawn {
+    let several = objects.len() > 1;
+    for &at in if several { objects } else { drawn } {
         let worn = worn(at, &[JOINT_EXTENSION, POSE_SPACE_EXTENSION, VISIBILITY]);
         if !several && worn != Worn::default() {
             flaws.add(Flaw::Unsupported, || "extras of a mesh that is no object of its own".into());
@@ -262,6 +288,7 @@ fn around(
         made.objects.entry(object_name(document, at)).or_default().push(worn);
     }
     made.objects.retain(|_, list| several && list.iter().any(|worn| *worn != Worn::default()));
+    number
 }
 
 /// What the mesh of a node is called.

@@ -3,7 +3,7 @@
 use super::VISIBILITY;
 use super::accessor::Table;
 use super::draco;
-use super::extensions::{self, Draco, Extensions, Fallback};
+use super::extensions::{self, Draco, Extensions, Fallback, MeshLook};
 use super::meshopt::Folded;
 use crate::contents::{Flaw, Format, ReadError, Resolve, Warning};
 use serde::Deserialize;
@@ -77,12 +77,26 @@ pub(super) fn unsupported(feature: impl Into<String>) -> ReadError {
     ReadError::Unsupported { feature: feature.into() }
 }
 
+/// Why the JSON is none of glTF 2.0: it may be of another version.
+fn not_read(json: &[u8], error: &serde_json::Error) -> ReadError {
+    #[derive(Deserialize)]
+    struct Versioned {
+        asset: Asset,
+    }
+    match serde_json::from_slice::<Versioned>(json) {
+        Ok(Versioned { asset }) if !asset.version.starts_with("2.") => {
+            unsupported(format!("glTF version {:.20}", asset.version))
+        }
+        _ => damaged(format!("its JSON: {error}")),
+    }
+}
+
 impl Document {
     /// Parses the container and the JSON, and loads every buffer.
     pub fn open(bytes: &[u8], resolve: &Resolve<'_>) -> Result<Self, ReadError> {
         let mut warnings = Vec::new();
         let (json, binary) = split(bytes, &mut warnings)?;
-        let root: Root = serde_json::from_slice(json).map_err(|e| damaged(format!("its JSON: {e}")))?;
+        let root: Root = serde_json::from_slice(json).map_err(|e| not_read(json, &e))?;
         let look: Look = serde_json::from_slice(json).map_err(|e| damaged(format!("its JSON: {e}")))?;
         let Some(asset) = &root.asset else {
             return Err(wrong_kind("the JSON has no \"asset\""));
@@ -490,6 +504,7 @@ pub(super) struct Look {
     pub cameras: Value,
     pub extras: Value,
     pub extensions: Value,
+    pub meshes: Vec<MeshLook>,
 }
 
 #[derive(Deserialize, Default)]

@@ -84,6 +84,28 @@ impl Known for Draco {
     const NAMES: &'static [&'static str] = &["KHR_draco_mesh_compression"];
 }
 
+/// What is carried of a mesh.
+#[derive(serde::Deserialize, Default)]
+#[serde(default)]
+pub(super) struct MeshLook {
+    pub primitives: Vec<PrimitiveLook>,
+}
+
+/// What is carried of a primitive.
+#[derive(serde::Deserialize, Default)]
+#[serde(default)]
+pub(super) struct PrimitiveLook {
+    pub extensions: PrimitiveExtensions,
+}
+
+/// Extensions of a primitive that are carried.
+#[derive(serde::Deserialize, Default)]
+#[serde(default)]
+pub(super) struct PrimitiveExtensions {
+    #[serde(rename = "KHR_materials_variants")]
+    pub variants: serde_json::Value,
+}
+
 /// Whether `name` is one of the extensions of this file.
 pub(super) fn is_read(name: &str) -> bool {
     MESHOPT.contains(&name) || Draco::NAMES.contains(&name)

@@ -57,6 +57,8 @@ pub(super) struct Part {
     pub name: String,
     pub color: Vec4,
     pub material: Option<u32>,
+    /// The mesh of the file, and the number of the primitive in it.
+    pub primitive: (u32, usize),
 }
 
 impl Part {
@@ -78,16 +80,18 @@ impl Drawn {
         let mut drawn = Self::default();
         for &at in nodes.order.iter().filter(|&&at| nodes.shown[at as usize]) {
             let node = &document.root.nodes[at as usize];
-            let Some(mesh) = node.mesh else { continue };
+            let Some(number) = node.mesh else { continue };
             let meshes = &document.root.meshes;
             let mesh = meshes
-                .get(mesh as usize)
-                .ok_or_else(|| damaged(format!("node {at} names mesh {mesh}, but there are {}", meshes.len())))?;
+                .get(number as usize)
+                .ok_or_else(|| damaged(format!("node {at} names mesh {number}, but there are {}", meshes.len())))?;
             let name = short(mesh.name.as_deref().or(node.name.as_deref()).unwrap_or("mesh"));
             let mut blocks: HashMap<Attributes, usize> = HashMap::new();
-            for primitive in &mesh.primitives {
+            for (place, primitive) in mesh.primitives.iter().enumerate() {
                 document.charge(1 + primitive.targets.len() as u64, 1, "a mesh")?;
+                let parts = drawn.parts.len();
                 drawn.add(document, at, node.skin, &name, primitive, &mut blocks, flaws)?;
+                drawn.parts[parts..].iter_mut().for_each(|part| part.primitive = (number, place));
             }
         }
         let hidden: Vec<String> = (document.root.nodes.iter().zip(&nodes.shown))
@@ -200,7 +204,14 @@ impl Drawn {
                 return Err(damaged(format!("the base colour of material {at} is not finite in 32 bits")));
             }
         }
-        self.parts.push(Part { block, triangles, name: part_name, color, material: primitive.material });
+        self.parts.push(Part {
+            block,
+            triangles,
+            name: part_name,
+            color,
+            material: primitive.material,
+            primitive: (0, 0),
+        });
         Ok(())
     }
 }

@@ -5,7 +5,10 @@
 //! the rest mesh is brought from bind space to the world that the file shows: nodes above the skeleton belong to the
 //! character, whatever unit and axes the armature was modelled in. [`write_glb`] writes what [`read`] reads.
 //! Materials, textures, images, cameras, lights, further nodes and extras are carried through as they stand: they come in
-//! the [`Appearance`](dermis_rig::Appearance) of the mesh, and go out with numbers that fit what is written around them.
+//! the [`Appearance`](dermis_rig::Appearance) of the mesh, and go out with numbers that fit what is written around them. So do VRM avatars
+//! (`VRM`, `VRMC_vrm` and what belongs to them) and variants of materials.
+//!
+//! A node that moves a mesh without a skin is a bone, and the mesh hangs on it. So is a node that a VRM extension names and joints hang on.
 //!
 //! A drawn mesh has more vertices than the mesh where it is split at seams. The attribute `_VERTEX` of our files says which vertex
 //! each drawn one hangs on, so that counts and order survive a round trip. Other files are welded along their seams.
@@ -40,6 +43,7 @@ mod document;
 mod draco;
 mod extensions;
 mod facets;
+mod linked;
 mod mesh;
 mod meshopt;
 mod nodes;
@@ -52,5 +56,5 @@ mod write;
 pub use crate::contents::Resolve;
 pub use compress::compress_glb;
 pub use read::read;
-pub use write::{GlbClip, GlbScene, Keyed, MorphNormals, write_glb};
+pub use write::{GlbClip, GlbScene, GlbWritten, Keyed, MorphNormals, write_glb};
 pub(crate) use write::{expect, trs};

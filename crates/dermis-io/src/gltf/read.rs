@@ -6,7 +6,8 @@ use super::appearance;
 use super::clip;
 use super::controls::{Controls, target_names};
 use super::document::{Document, damaged};
-use super::mesh::{Block, Drawn};
+use super::linked;
+use super::mesh::{Block, Drawn, Part};
 use super::nodes::Nodes;
 use super::skins::{self, Bones};
 use super::weld::{Weld, weld};
@@ -31,8 +32,8 @@ use std::sync::Arc;
 /// what nodes above the skeleton scale, turn and move, they do to the rest as well. [`Flaw::NotAtBind`] counts the bones
 /// that the default pose moves away from rest, [`Flaw::UnevenScale`] the skins that nodes above scale unevenly. Vertices that were
 /// split at seams are welded; [`Mesh::render`] keeps what was drawn, and a file without seams keeps its vertex order. A
-/// mesh without a skin hangs rigidly on the joint above it; without one it is left out, unless the file has no skin at
-/// all: then it is a bare mesh at rest in the world. A file without skin and mesh is a motion: its nodes are the bones.
+/// mesh without a skin hangs rigidly on the joint above it, or on the node above it that a clip moves, which is then a bone; without one it is left
+/// out, unless the file has no skin at all: then it is a bare mesh at rest in the world. A file without skin and mesh is a motion: its nodes are the bones.
 /// The mesh of every node is an object of [`Mesh::objects`], called as the node, else as its mesh.
 ///
 /// Materials, textures, images, cameras, lights, further nodes and extras are carried in the mesh's
@@ -56,6 +57,8 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
     } else {
         Bones::default()
     };
+    let further = linked::further_bones(&document, &look, &nodes, &drawn, &bones);
+    bones.add_nodes(&document, &further, &nodes, &mut flaws);
     make_unique(&mut bones.names, &mut flaws);
 
     let mut contents =
@@ -86,13 +89,25 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
         if made.first.len() < hung.vertices {
             flaws.warn(Flaw::Welded, hung.vertices - made.first.len(), None);
         }
-        sources = hung.morphs(&document, &made, &mut contents.morphs, &mut flaws)?;
-        let objects = hung.objects(&document, &nodes, &made, &mut flaws);
+        let targets;
+        (sources, targets) = hung.morphs(&document, &made, &mut contents.morphs, &mut flaws)?;
+        make_names_unique(&mut contents.morphs, |morph| &mut morph.name, &mut flaws);
+        let (objects, object_nodes) = hung.objects(&document, &nodes, &made, &mut flaws);
         let mut mesh = hung.mesh(&drawn, &made, objects)?;
         if let Some(render) = &mut mesh.render {
             let look = std::mem::take(&mut look);
-            let meshes = (&*hung.nodes(), mesh.objects.len() > 1);
-            let look = appearance::read(&document, look, &nodes, &bones, meshes, resolve, &mut flaws);
+            let parts: Vec<_> = hung.parts(&drawn).map(|part| (part.material, part.primitive)).collect();
+            let variants = linked::variants(&document, &look, &parts);
+            let shown = appearance::Shown {
+                nodes: &nodes,
+                bones: &bones,
+                drawn: &hung.nodes(),
+                objects: &object_nodes,
+                targets: &targets,
+                morphs: &contents.morphs,
+                variants,
+            };
+            let look = appearance::read(&document, look, shown, resolve, &mut flaws);
             if let Some((appearance, extensions)) = look {
                 render.appearance = Some(Arc::new(appearance));
                 carried = Some(extensions);
@@ -124,7 +139,6 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
     }
     contents.clips = clip::read(&document, &nodes, (contents.skeleton.as_ref(), &bone_nodes), &sources, &mut flaws)?;
     make_names_unique(&mut contents.clips, |clip| &mut clip.name, &mut flaws);
-    make_names_unique(&mut contents.morphs, |morph| &mut morph.name, &mut flaws);
     if carried.is_none() {
         for (things, what) in [(&look.images, "images"), (&look.cameras, "cameras")] {
             let count = things.as_array().map_or(0, Vec::len);
@@ -198,7 +212,7 @@ impl<'a> Hung<'a> {
             };
             let way = match map {
                 Some(map) => Some((map.rest, None)),
-                None if unbound || document.root.skins.is_empty() => Some((world, None)),
+                None if unbound || bones.names.is_empty() => Some((world, None)),
                 None => {
                     let way = rigid();
                     let fate = if way.is_some() { "bound to the joint above it" } else { "left out" };
@@ -232,6 +246,11 @@ impl<'a> Hung<'a> {
     /// Every kept vertex with its block and row in it.
     fn rows(&self) -> impl Iterator<Item = (&HungBlock<'a>, usize)> {
         self.blocks.iter().flat_map(|hung| (0..hung.block.positions.len()).map(move |row| (hung, row)))
+    }
+
+    /// The parts that are kept, in their order.
+    fn parts<'d>(&self, drawn: &'d Drawn) -> impl Iterator<Item = &'d Part> {
+        drawn.parts.iter().filter(|part| self.starts[part.block].is_some())
     }
 
     /// Triangles of every kept part, counter-clockwise from outside also where the way to the rest space mirrors.
@@ -294,8 +313,14 @@ impl<'a> Hung<'a> {
         Ok(Influences::from_rows(rows)?)
     }
 
-    /// The meshes, each a run of vertices. None where the file lists the vertices of several by turns.
-    fn objects(&self, document: &Document, nodes: &Nodes, made: &Weld, flaws: &mut Flaws) -> Vec<MeshObject> {
+    /// The meshes, each a run of vertices, and their nodes. None where the file lists the vertices of several by turns.
+    fn objects(
+        &self,
+        document: &Document,
+        nodes: &Nodes,
+        made: &Weld,
+        flaws: &mut Flaws,
+    ) -> (Vec<MeshObject>, Vec<u32>) {
         let mut runs: Vec<(u32, u32)> = Vec::new();
         for &first in &made.first {
             let node = self.of(first).0.block.node;
@@ -307,18 +332,19 @@ impl<'a> Hung<'a> {
         let meshes = self.nodes().len();
         if runs.len() > meshes || meshes > MOST_OBJECTS {
             flaws.many(Flaw::Joined, meshes, || skins::name(document, runs[0].0));
-            return Vec::new();
+            return (Vec::new(), Vec::new());
         }
         let visible = nodes.visible(document);
         let object = |(node, vertices): (u32, u32)| {
             let name = appearance::object_name(document, node);
             MeshObject { name, vertices, visible: visible[node as usize] }
         };
+        let run_nodes = runs.iter().map(|run| run.0).collect();
         let objects: Vec<MeshObject> = runs.into_iter().map(object).collect();
         for object in objects.iter().filter(|object| !object.visible) {
             flaws.add(Flaw::Hidden, || format!("\"{:.200}\"", object.name));
         }
-        objects
+        (objects, run_nodes)
     }
 
     fn weld(&self, drawn: &Drawn, influences: Option<&Influences>) -> Weld {
@@ -436,14 +462,14 @@ impl<'a> Hung<'a> {
     }
 
     /// Fills in the morph targets; the result names for each the node whose weight drives it, and its number there. Targets that
-    /// several nodes move together are one, of the first of these nodes.
+    /// several nodes move together are one, of the first of these nodes. Of each node with morph targets the first, and their number.
     fn morphs(
         &self,
         document: &Document,
         made: &Weld,
         morphs: &mut Vec<MorphTarget>,
         flaws: &mut Flaws,
-    ) -> Result<Vec<(u32, usize)>, ReadError> {
+    ) -> Result<(Vec<(u32, usize)>, NodeTargets), ReadError> {
         let mut counts: Vec<(u32, usize)> = Vec::new();
         for hung in &self.blocks {
             let (node, targets) = (hung.block.node, hung.block.targets.len());
@@ -461,17 +487,17 @@ impl<'a> Hung<'a> {
         }
         let controls = Controls::read(document);
         let (mut sources, mut known) = (Vec::new(), HashMap::new());
-        let mut places: HashMap<u32, usize> = HashMap::new(); // the first morph target of each node
+        let mut places = NodeTargets::new();
         for (node, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
             let from = morphs.len();
             if let Some(control) = controls.of(node, count)? {
                 let first = *known.entry(control).or_insert(from);
                 if first < from {
-                    places.insert(node, first);
+                    places.insert(node, (first, count));
                     continue;
                 }
             }
-            places.insert(node, from);
+            places.insert(node, (from, count));
             document.charge(made.first.len() as u64, 3 * count as u64, "morph targets")?;
             let names = target_names(document, node);
             for target in 0..count {
@@ -486,7 +512,7 @@ impl<'a> Hung<'a> {
         }
         for (vertex, &first) in made.first.iter().enumerate() {
             let (hung, row) = self.of(first);
-            let Some(from) = places.get(&hung.block.node) else { continue };
+            let Some((from, _)) = places.get(&hung.block.node) else { continue };
             for (target, table) in hung.block.targets.iter().enumerate() {
                 if let Some([x, y, z]) = table.as_ref().map(|table| table.row(row)) {
                     morphs[from + target].deltas[vertex] = hung.rest.matrix3 * DVec3::new(*x, *y, *z);
@@ -497,9 +523,12 @@ impl<'a> Hung<'a> {
         if let Some(morph) = morphs.iter().find(infinite) {
             return Err(damaged(format!("morph target \"{}\" is not finite", morph.name)));
         }
-        Ok(sources)
+        Ok((sources, places))
     }
 }
+
+/// The first morph target of each node, and how many it has.
+type NodeTargets = HashMap<u32, (usize, usize)>;
 
 fn lexical(a: impl Iterator<Item = f64>, b: impl Iterator<Item = f64>) -> Ordering {
     // Adding zero makes −0 and 0 the same.

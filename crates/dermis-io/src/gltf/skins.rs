@@ -97,6 +97,30 @@ impl Bones {
         made
     }
 
+    /// Adds nodes as bones, parents first. At rest each stands as the default pose has it: to the bone above it, else to one below it.
+    pub fn add_nodes(&mut self, document: &Document, further: &[u32], nodes: &Nodes, flaws: &mut Flaws) {
+        if further.is_empty() {
+            return;
+        }
+        let mut below: Vec<Option<u32>> = vec![None; nodes.parents.len()];
+        for &at in nodes.order.iter().rev() {
+            let own = self.of_node(at).map(|_| at).or(below[at as usize]);
+            if let (Some(parent), Some(own)) = (nodes.parents[at as usize], own) {
+                below[parent as usize] = Some(own);
+            }
+        }
+        for &node in further {
+            let near = above(nodes, node).find(|&at| self.of_node(at).is_some()).or(below[node as usize]);
+            let near = near.and_then(|at| Some(self.binds[self.of_node(at)?] * invert(&nodes.world[at as usize])?));
+            let bind = near.unwrap_or(DAffine3::IDENTITY) * nodes.world[node as usize];
+            let name = name(document, node);
+            match invert(&nodes.world[node as usize]).and(invert(&bind)) {
+                Some(_) => self.push(node, name, bind, false),
+                None => flaws.add(Flaw::Unsupported, || format!("node \"{name:.100}\", which has no size")),
+            }
+        }
+    }
+
     fn push(&mut self, node: u32, name: String, bind: DAffine3, carries: bool) {
         self.variants.entry(node).or_default().push(self.nodes.len());
         self.nodes.push(node);

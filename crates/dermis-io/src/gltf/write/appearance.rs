@@ -4,7 +4,7 @@ use super::tables::Tables;
 use crate::appearance::{Description, Object, Worn, extensions_in, media_type};
 use crate::flaws::Flaws;
 use crate::{Format, WriteError};
-use dermis_rig::{Appearance, Image, Mesh, Skeleton};
+use dermis_rig::{Appearance, Image, Mesh};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
@@ -45,20 +45,13 @@ impl Tables {
 
 /// Adds what bones carry and the nodes that are neither bones nor meshes; each hangs on its bone, or else joins `roots`.
 ///
-/// The bones are the first nodes, in the order of the skeleton.
+/// - `bones`: the number of each by its name
 pub(super) fn add_nodes(
     look: &Description,
-    skeleton: Option<&Skeleton>,
+    bones: &HashMap<&str, usize>,
     nodes: &mut Vec<Value>,
     roots: &mut Vec<usize>,
 ) {
-    let bones: HashMap<&str, usize> = skeleton.into_iter().flat_map(|s| s.names().iter().enumerate()).fold(
-        HashMap::new(),
-        |mut known, (at, name)| {
-            known.entry(name.as_str()).or_insert(at);
-            known
-        },
-    );
     for (name, carried) in &look.bones {
         if let Some(&bone) = bones.get(name.as_str()) {
             carried.iter().for_each(|(key, value)| nodes[bone][key.as_str()] = value.clone());

@@ -8,12 +8,14 @@ use super::skin::Skinned;
 use super::tables::{Tables, U16, U32, Use, expect, push_list, to_floats};
 use super::vertices::Vertices;
 use crate::appearance::Description;
+use crate::appearance::links::VARIANTS;
 use crate::normals::{MorphShading, Shading};
 use crate::{Format, WriteError};
 use dermis_rig::glam::Vec4;
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::{Mesh, MeshError, RenderMesh, make_unique};
 use serde_json::{Map, Value, json};
+use std::collections::HashMap;
 
 /// Morph targets of all meshes of a file together, at most: each costs some hundred bytes of text, however little it moves.
 const MOST_TARGETS: usize = 1 << 20;
@@ -77,6 +79,13 @@ impl Tables {
                 targets.push(target);
             }
         }
+        // Parts of another mesh have nothing to do with these variants.
+        let is_same = look.parts.len() == render.parts.len()
+            && look.parts.iter().zip(&render.parts).all(|(said, part)| said.material == part.material);
+        let said: HashMap<u32, &Value> = (render.parts.iter().zip(&look.parts).filter(|_| is_same))
+            .filter(|(part, said)| part.count > 0 && said.extension.is_object())
+            .map(|(part, said)| (part.start, &said.extension))
+            .collect();
         let mut names: Vec<String> = scene.morphs.iter().map(|morph| morph.name.clone()).collect();
         make_unique(&mut names, "_");
         for (number, (object, attributes)) in objects.list.iter().zip(attributes).enumerate() {
@@ -87,6 +96,9 @@ impl Tables {
                 let mut primitive = json!({ "attributes": attributes, "indices": self.indices(corners, 3 * (to - from), object.rows.len()) });
                 if let Some(material) = part.and_then(|part| self.material(part, look)) {
                     primitive["material"] = json!(material);
+                }
+                if let Some(variants) = part.and_then(|part| said.get(&part.start)) {
+                    primitive["extensions"] = json!({ VARIANTS: variants });
                 }
                 push_list(&mut primitive, "targets", targets[number].clone());
                 primitives.push(primitive);
@@ -181,6 +193,12 @@ impl Tables {
             |at| look.materials.len() + at,
         ))
     }
+}
+
+/// Whether a primitive of some mesh has variants of materials.
+pub(super) fn has_variants(meshes: &[Value]) -> bool {
+    let mut primitives = meshes.iter().filter_map(|mesh| mesh["primitives"].as_array()).flatten();
+    primitives.any(|primitive| primitive["extensions"].get(VARIANTS).is_some())
 }
 
 fn check_render(render: &RenderMesh, mesh: &Mesh) -> Result<(), WriteError> {

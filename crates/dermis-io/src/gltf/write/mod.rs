@@ -3,6 +3,7 @@
 mod animation;
 mod appearance;
 mod between;
+mod linked;
 mod mesh;
 mod objects;
 mod scene;
@@ -12,13 +13,17 @@ pub(crate) mod trs;
 mod vertices;
 
 pub use between::Keyed;
+pub use linked::GlbWritten;
 pub use scene::{GlbClip, GlbScene, MorphNormals};
 
 use super::VISIBILITY;
+use crate::appearance::links::VARIANTS;
 use crate::{Format, WriteError};
 use animation::Played;
 use dermis_rig::{BoneIndex, Skeleton, make_unique};
+use linked::Numbers;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::io::Write;
 pub(crate) use tables::expect;
 use tables::{Tables, push_list};
@@ -38,11 +43,25 @@ use tables::{Tables, push_list};
 /// have all of them, and the same keys move them together; the extension stands on each of their nodes.
 ///
 /// The [`Appearance`](dermis_rig::Appearance) of the mesh is written with it: materials, textures and cameras under their own
-/// numbers, further nodes below the bones of their names, images within the file.
+/// numbers, further nodes below the bones of their names, images within the file. [`GlbScene::write`] says what of it was left out.
 ///
 /// # Errors
 /// [`WriteError`], naming what disagrees. Nothing is rounded away in silence but doubles to floats.
 pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError> {
+    scene.write(out).map(drop)
+}
+
+impl GlbScene<'_> {
+    /// [`write_glb`], and what became of extensions that name bones, meshes and morph targets: VRM, variants of materials.
+    ///
+    /// # Errors
+    /// Those of [`write_glb`].
+    pub fn write(&self, out: &mut dyn Write) -> Result<GlbWritten, WriteError> {
+        write(self, out)
+    }
+}
+
+fn write(scene: &GlbScene, out: &mut dyn Write) -> Result<GlbWritten, WriteError> {
     let mut file = Tables::default();
     let carried = scene.mesh.and_then(|mesh| mesh.render.as_ref()?.appearance.as_deref());
     let look = appearance::description(carried)?;
@@ -88,8 +107,10 @@ pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError
         }
     }
     let mut targeted = Vec::new(); // the nodes of meshes with morph targets
+    let (mut with_targets, first_mesh) = (Vec::new(), nodes.len());
     if let Some(mesh) = scene.mesh {
-        for (number, has_targets) in file.mesh(scene, mesh, &look)?.into_iter().enumerate() {
+        with_targets = file.mesh(scene, mesh, &look)?;
+        for (number, has_targets) in with_targets.iter().copied().enumerate() {
             let object = mesh.objects.get(number).filter(|_| mesh.has_several_objects());
             let mut node = json!({ "name": object.map_or(scene.name, |object| &object.name), "mesh": number });
             if scene.skeleton.is_some() && scene.weights.is_some() {
@@ -120,12 +141,26 @@ pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError
             expected: 1,
         });
     }
-    appearance::add_nodes(&look, scene.skeleton, &mut nodes, &mut roots);
+    let mut numbers = Numbers::new(scene, &look, file.materials.len());
+    (numbers.first, numbers.meshes, numbers.has_targets) = (nodes.len(), first_mesh, &with_targets);
+    appearance::add_nodes(&look, &numbers.bones, &mut nodes, &mut roots);
     let mut root = serde_json::Map::new();
     let mut asset = json!({ "version": "2.0", "generator": concat!("Dermis ", env!("CARGO_PKG_VERSION")) });
     appearance::join(&mut asset, &look.asset);
     root.insert("asset".into(), asset);
-    root.extend(look.root.clone());
+    let mut carried_root = Value::Object(look.root.clone());
+    let mut lost = HashMap::new();
+    if !look.parts.is_empty() && !mesh::has_variants(&file.meshes) {
+        lost.insert(VARIANTS.to_owned(), (0, true));
+        carried_root.get_mut("extensions").and_then(Value::as_object_mut).map(|own| own.remove(VARIANTS));
+    }
+    numbers.put(&mut carried_root, &mut lost);
+    nodes.iter_mut().for_each(|node| numbers.put(node, &mut lost));
+    let primitives = file.meshes.iter_mut().filter_map(|mesh| mesh["primitives"].as_array_mut()).flatten();
+    primitives.for_each(|primitive| numbers.put(primitive, &mut lost));
+    if let Value::Object(carried) = carried_root {
+        root.extend(carried);
+    }
     file.textures(&look, carried.map_or(&[], |carried| &carried.images), &mut root);
     if let Some(skeleton) = scene.skeleton {
         let skin = file.skin(skeleton)?;
@@ -158,7 +193,9 @@ pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError
         root.insert("buffers".into(), json!([{ "byteLength": file.bytes.len() }]));
     }
     appearance::name_extensions(&mut root, &look.required);
-    container(&Value::Object(root).to_string(), file.bytes, out)
+    let told = linked::written(lost, &root);
+    container(&Value::Object(root).to_string(), file.bytes, out)?;
+    Ok(told)
 }
 
 /// Header, JSON chunk padded with blanks, binary chunk padded with zeros.

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::load::ReadOptions;
 use crate::recipe::{Compression, Existing, Input, Watch, keep, reserve, seen, sources, step};
 use crate::skins::WriteOptions;
-use crate::verbs::export::is_glb;
+use crate::skins::is_glb;
 use dermis_io::gltf::MorphNormals;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

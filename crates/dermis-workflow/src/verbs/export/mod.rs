@@ -21,7 +21,6 @@ use dermis_io::gltf::GlbScene;
 use dermis_rig::Motion;
 use dermis_rig::glam::DVec3;
 use serde_json::{Value, json};
-use std::path::Path;
 
 /// What an exported file holds, and what each step cost.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,9 +138,4 @@ pub fn corrects(model: &ModelFile) -> bool {
     let plain = model.weights().is_some();
     let is_lbs = matches!(model.baked().base(), dermis_deform::baked::BakedBase::Lbs(_));
     !model.baked().corrections().is_empty() || !is_lbs || !plain
-}
-
-/// Whether a path asks for a GLB.
-pub fn is_glb(path: &Path) -> bool {
-    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("glb"))
 }

@@ -235,6 +235,7 @@ impl InvertOutcome {
 /// What was found while reading, solving and writing that a user should know.
 fn warnings(read: &[String], inverted: &[Inverted], shown: &Shown, diagonal: f64, unit: &LengthUnit) -> Vec<String> {
     let mut warnings = read.to_vec();
+    warnings.extend(shown.left_out.iter().map(|what| format!("left out: {what}")));
     let with = |of: &dyn Fn(&Inverted) -> usize| {
         let sculpts = inverted.iter().filter(|one| of(one) > 0).count();
         let vertices: usize = inverted.iter().map(of).sum();

@@ -41,6 +41,8 @@ pub struct Shown {
     pub files: usize,
     /// For a GLB: rms and largest distance, metres, of what its skin weights make of the targets to the sculpts.
     pub glb: Option<(f64, f64)>,
+    /// What of the rig's extensions a GLB has no longer, in words.
+    pub left_out: Vec<String>,
 }
 
 impl Shown {
@@ -132,7 +134,7 @@ pub fn write_corrections(
             // Skins that are computed from rest shapes shall be the sculpts: a deformer may stretch what 32 bits round away.
             let float = if vertices == BundleVertices::Rest { StoredFloat::Double } else { StoredFloat::Single };
             output.write_with(|out| write_inverted(&contents, float, beside, out))?;
-            Ok(Shown { files: 1, glb: None })
+            Ok(Shown { files: 1, ..Shown::default() })
         }
         "glb" => glb(&rig.rig, &sculpts.examples, inverted, output),
         _ => {
@@ -144,7 +146,7 @@ pub fn write_corrections(
                     write(&name, &bytes.map_err(FileError::write(output.path()))?)
                 })
             })?;
-            Ok(Shown { files: inverted.len(), glb: None })
+            Ok(Shown { files: inverted.len(), ..Shown::default() })
         }
     }
 }
@@ -189,7 +191,7 @@ fn glb(rig: &Rig, sculpts: &[Example], inverted: &[Inverted], output: &Output) -
         clips: &[clip],
         ..GlbScene::default()
     };
-    write_scene(&scene, output)?;
+    let (_, left_out) = write_scene(&scene, output)?;
     let mut distances = Distances::default();
     let mut skin = vec![DVec3::ZERO; rig.mesh().positions.len()];
     for (sculpt, one) in sculpts.iter().zip(inverted) {
@@ -197,7 +199,7 @@ fn glb(rig: &Rig, sculpts: &[Example], inverted: &[Inverted], output: &Output) -
         dermis_deform::lbs(&moved, weights, &sculpt.transforms, &mut skin);
         skin.iter().zip(&sculpt.positions).for_each(|(s, x)| distances.add(s.distance(*x)));
     }
-    Ok(Shown { files: 1, glb: Some(distances.finish()) })
+    Ok(Shown { files: 1, glb: Some(distances.finish()), left_out })
 }
 
 /// A label as the name of a file: letters, digits, `-`, `_` and `.` stay; none twice, whatever a file system makes of case.

@@ -256,7 +256,7 @@ pub fn check_ending(path: &Path) -> Result<(), Error> {
 }
 
 /// Writes the rig with these weights, as a skinned GLB or a bundle, and a motion with it: as a clip, or as poses. A GLB holds the
-/// rig's own clips, too.
+/// rig's own clips, too. Result: the bytes, and what of the rig's extensions a GLB has no longer, in words.
 ///
 /// # Errors
 /// [`Error`].
@@ -266,7 +266,7 @@ pub fn write_rig(
     motion: Option<&Motion>,
     own_clips: Vec<GlbClip>,
     output: &Output,
-) -> Result<usize, Error> {
+) -> Result<(usize, Vec<String>), Error> {
     let rig = &loaded.rig;
     if ending(output.path()) == "npz" {
         let contents = Contents {
@@ -283,7 +283,7 @@ pub fn write_rig(
         let bytes = to_bytes(|out| dermis_io::npz::write(&contents, StoredFloat::Double, out));
         let bytes = bytes.map_err(Error::write(output.path()))?;
         output.write(&bytes)?;
-        return Ok(bytes.len());
+        return Ok((bytes.len(), Vec::new()));
     }
     let clips: Vec<_> = motion.iter().map(|motion| crate::skins::clip(motion, vec![])).chain(own_clips).collect();
     let scene = GlbScene {

@@ -361,11 +361,12 @@ impl WeightsRecipe {
             write_templates(&rig, &weights, &templates, examples)?;
         }
         let is_bundle = ending(out.path()) == "npz";
-        let left_out = match clips.len() {
+        let mut left_out = match clips.len() {
             clips if is_bundle && clips > 0 => vec![format!("{clips} clips: a bundle holds none, a .glb does")],
             _ => vec![],
         };
-        let bytes = step(watch, "write", |_| write_rig(&rig, &weights, motion.as_ref(), clips, &out))?;
+        let (bytes, lost) = step(watch, "write", |_| write_rig(&rig, &weights, motion.as_ref(), clips, &out))?;
+        left_out.extend(lost);
         let written = out.path().to_path_buf();
         let report_written = report.as_ref().map(|report| report.path().to_path_buf());
         let outcome =
