@@ -44,7 +44,7 @@ const TABLE: &[Rule] = &[
     // What a body has learnt, on other meshes: closest points come from the surface of dermis-fit.
     rule("dermis-transfer", 3100, &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit"]),
     // Scenes are read into what dermis-motion plays.
-    rule("dermis-io", 46900, &["dermis-rig", "dermis-deform", "dermis-motion"]),
+    rule("dermis-io", 47250, &["dermis-rig", "dermis-deform", "dermis-motion"]),
     // The only crate below the recipes that opens files; it shows a clip's skin by linear blend skinning.
     rule("dermis-files", 6600, &["dermis-rig", "dermis-deform", "dermis-io"]),
     // Shows what others computed: text in, text out, so that a program without files or terminal can use it.
@@ -131,7 +131,7 @@ const TABLE: &[Rule] = &[
         2980,
         &["dermis-rig", "dermis-deform", "dermis-motion", "dermis-io", "dermis-workflow", TEST_ONLY],
     ),
-    rule("xtask", 6900, &[]),
+    rule("xtask", 6930, &[]),
 ];
 
 /// May be a dev-dependency of every crate.

@@ -158,7 +158,7 @@ fn over_time<const N: usize>(
     if frames.len() > 1 {
         return text.samples(declaration, times, frames, &[]);
     }
-    text.tuples(declaration, rest.into_iter(), Number::Single, &[]);
+    text.tuples(declaration, rest, Number::Single, &[]);
     text.time_samples(declaration, times, frames);
 }
 
