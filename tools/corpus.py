@@ -335,7 +335,7 @@ def counts(rows, names):
     for name in names:
         cells = [row["round"][name] for row in rows if name in row["round"]]
         made = [cell for cell in cells if " / " in cell[:12]]
-        beyond, said = sum("!" in cell for cell in made), sum(cell.endswith("! said") for cell in made)
+        beyond, said = sum("!" in cell for cell in made), sum("!" in cell and cell.endswith("said") for cell in made)
         lines.append(f"| {name} | {len(made) - beyond} | {said} | {beyond - said} | {len(cells) - len(made)} |")
     return "\n".join(lines) + "\n"
 

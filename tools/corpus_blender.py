@@ -1,7 +1,7 @@
 """Shows what Blender makes of files, for `corpus_round.py`. Needs bpy and NumPy.
 
 Takes one request per line of the standard input, `{"file": PATH, "times": [SECONDS], "out": PATH.npy}`. Imports the file with Blender's own
-importer, plays the clip that it sets, and writes the positions of all meshes at all times, in metres, Y up, (times, vertices, 3); without
+importer, plays the clip that it sets, and writes the positions of the vertices of all faces at all times, in metres, Y up, (times, vertices, 3); without
 times as the file is imported. Answers with a line: "ok", or what went wrong.
 """
 
@@ -32,15 +32,17 @@ def imported(path):
 
 
 def positions():
-    """Of all meshes as the scene shows them now."""
+    """Of the vertices of faces, of all meshes as the scene shows them now."""
     graph, shown = bpy.context.evaluated_depsgraph_get(), []
     for thing in sorted((thing for thing in bpy.data.objects if thing.type == "MESH"), key=lambda thing: thing.name):
         evaluated = thing.evaluated_get(graph)
         mesh = evaluated.to_mesh()
         flat = np.empty(len(mesh.vertices) * 3, dtype=np.float32)
         mesh.vertices.foreach_get("co", flat)
+        corners = np.empty(len(mesh.loops), dtype=np.int32)
+        mesh.loops.foreach_get("vertex_index", corners)
         matrix = np.array(evaluated.matrix_world)
-        shown.append(flat.reshape(-1, 3).astype(float) @ matrix[:3, :3].T + matrix[:3, 3])
+        shown.append(flat.reshape(-1, 3)[np.unique(corners)].astype(float) @ matrix[:3, :3].T + matrix[:3, 3])
         evaluated.to_mesh_clear()
     return np.concatenate(shown or [np.zeros((0, 3))])[:, [0, 2, 1]] * [1, 1, -1]
 

@@ -32,7 +32,7 @@ WHOLE = ["fbx", "usdz"]  # every clip, and materials
 ONE_CLIP = ["npz", "abc"]
 COLUMNS = [*WHOLE, "usdz in USD", *ONE_CLIP]
 # Words for what a format cannot hold, which explain a distance.
-SAID = ["shapes: a GLB shows", "the rest mesh is without them", "as such"]
+SAID = ["shapes: a GLB shows", "the rest mesh is without them", "as such", "cannot hold"]
 THREE = "glb in three.js"
 # Seconds that another program may take for a file.
 PATIENCE = 120
@@ -85,7 +85,7 @@ def columns(run, program, shown, folder, viewers):
         made[kind] = cell(*distances(before, after, after, size, len(clips), whole=kind in WHOLE))
         if kind in WHOLE and looks(before) != looks(after):
             made[kind] += " ! other materials"
-        if made[kind].endswith("!") and any(loss in remarks for loss in SAID):
+        if "!" in made[kind] and any(loss in remarks for loss in SAID):
             made[kind] += " said"
     for name, viewer in viewers.items():
         made[name] = in_three(viewer, before, shown, folder, size) if name == THREE else in_blender(viewer, run, program, before, first, folder, size, name)
@@ -134,7 +134,11 @@ class InUsd:
         self.stage, self.names = Stage(path), [re.sub(r"\W", "_", clip["name"]) for clip in before.clips]
 
     def shown(self, clip=None, time=None):
-        return self.stage.shown(None if clip is None or len(self.names) == 1 else self.names[clip], time)
+        points, begin, drawn = self.stage.shown(None if clip is None or len(self.names) == 1 else self.names[clip], time), 0, []
+        for skin in self.stage.skins:
+            drawn.append(begin + np.unique(skin.mesh.GetFaceVertexIndicesAttr().Get()))
+            begin += len(skin.rest)
+        return points[np.concatenate(drawn)] if drawn else points
 
 
 def distances(before, after, names, size, clips=None, whole=True):

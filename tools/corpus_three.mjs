@@ -1,6 +1,6 @@
 // Shows what three.js makes of GLB files, for corpus_round.py: node tools/corpus_three.mjs THREE
 // THREE is the folder of the npm package three. Takes one request per line of the standard input:
-// {"file": PATH, "moments": [[CLIP or null, SECONDS]], "out": PATH}. Writes the positions of all vertices at all moments as 64-bit
+// {"file": PATH, "moments": [[CLIP or null, SECONDS]], "out": PATH}. Writes the positions of the vertices of all triangles at all moments as 64-bit
 // numbers, moment after moment. Answers with a line: "ok", or what went wrong.
 import { writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";

@@ -49,7 +49,7 @@ export class Three {
     return new this.GLTFLoader().parseAsync(JSON.stringify(bare), "");
   }
 
-  /// Positions as they are shown, in the world: of the corners of all triangles in the order of the file, or of all vertices.
+  /// Positions as they are shown, in the world: of the corners of all triangles in the order of the file, or of each vertex of a triangle.
   positions(scene, corners) {
     scene.updateMatrixWorld(true);
     const [points, p] = [[], new this.THREE.Vector3()];
@@ -57,10 +57,9 @@ export class Three {
       if (!mesh.isMesh) return;
       mesh.skeleton?.update();
       const { index, attributes } = mesh.geometry;
-      const of = corners ? index : null;
-      const count = of ? of.count : attributes.position.count;
-      for (let i = 0; i < count; i++) {
-        mesh.getVertexPosition(of ? of.getX(i) : i, p).applyMatrix4(mesh.matrixWorld);
+      const all = index ? Array.from(index.array) : [...Array(attributes.position.count).keys()];
+      for (const vertex of corners ? all : new Set(all)) {
+        mesh.getVertexPosition(vertex, p).applyMatrix4(mesh.matrixWorld);
         points.push(p.x, p.y, p.z);
       }
     });

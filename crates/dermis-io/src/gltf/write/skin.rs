@@ -2,7 +2,8 @@
 
 use super::tables::{Tables, U8, U16, Use, expect, to_floats};
 use crate::{Format, WriteError};
-use dermis_rig::glam::DAffine3;
+use dermis_rig::glam::{DAffine3, DMat4};
+use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, Influences, Mesh, Skeleton};
 use serde_json::{Map, Value, json};
 
@@ -14,6 +15,14 @@ impl Tables {
             [(x, 0.0), (y, 0.0), (z, 0.0), (t, 1.0)].into_iter().flat_map(|(c, last)| c.into_iter().chain([last]))
         };
         let values = to_floats(skeleton.inverse_bind().iter().flat_map(columns), 16, "the inverse bind matrix")?;
+        for (bone, held) in skeleton.bones().zip(values.as_chunks::<16>().0) {
+            let held = DAffine3::from_mat4(DMat4::from_cols_array(&held.map(f64::from)));
+            // What a reader does: the bind matrix is the inverse of what is held, and must have one itself.
+            if invert(&held).as_ref().and_then(invert).is_none() {
+                let what = format!("the bind matrix of bone \"{}\", which is near singular", skeleton.names()[bone]);
+                return Err(WriteError::CannotHold { format: Format::Gltf, what });
+            }
+        }
         let matrices = self.floats(&values, 16, Use::Other, false);
         Ok(json!({ "inverseBindMatrices": matrices, "joints": (0..skeleton.len()).collect::<Vec<_>>() }))
     }
