@@ -32,7 +32,7 @@ for (const [at, clip] of a.animations.entries()) {
 const names = (list) => JSON.stringify((list ?? []).map(({ name }) => name ?? null));
 const same = {
   materials: JSON.stringify(was.json.materials ?? []) === JSON.stringify(is.json.materials ?? []),
-  images: JSON.stringify(was.images) === JSON.stringify(is.images),
+  images: JSON.stringify(was.images()) === JSON.stringify(is.images()),
   "texture coordinates": JSON.stringify(uvs(a.scene)) === JSON.stringify(uvs(b.scene)),
   clips: names(was.json.animations) === names(is.json.animations) || !was.json.animations?.some(({ name }) => name),
 };

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 globalThis.self ??= globalThis; // GLTFLoader expects a browser
 globalThis.ProgressEvent ??= class {};
 
-/// The JSON and the bytes of a file; buffers beside it or within its text are joined.
+/// The JSON and the bytes of a file; buffers beside it or within its text are joined. `images` reads the pictures.
 export function read(path) {
   const file = readFileSync(path);
   let json, buffers;
@@ -27,7 +27,7 @@ export function read(path) {
     if (bufferView !== undefined) return view(bufferView);
     return uri.startsWith("data:") ? Buffer.from(uri.split(",")[1], "base64") : readFileSync(join(dirname(path), decodeURI(uri)));
   };
-  return { json, buffers, images: (json.images ?? []).map((one) => image(one).toString("base64")) };
+  return { json, buffers, images: () => (json.images ?? []).map((one) => image(one).toString("base64")) };
 }
 
 /// three.js, from the folder of its npm package.
