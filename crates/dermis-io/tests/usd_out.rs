@@ -197,6 +197,8 @@ fn what_holds_without_a_clip_stays() {
         (vec![0.0], vec![turned.clone()], vec![moved.clone()]),
         (vec![0.0, 1.0], vec![turned.clone(), bind.clone()], vec![moved.clone(), moved.clone()]),
         (vec![0.0, 1.0], vec![turned.clone(), bind.clone()], vec![moved.clone(), shown.clone()]),
+        (vec![0.0, 1.0], vec![turned.clone(), turned.clone()], vec![moved.clone(), moved.clone()]),
+        (vec![0.0, 1.0], vec![turned.clone(), turned.clone()], vec![moved.clone(), shown.clone()]),
     ] {
         let clip = clip_of_frames("turn", Some(&column.skeleton), times.clone(), &poses, weights.clone()).unwrap();
         let clips = [&clip];

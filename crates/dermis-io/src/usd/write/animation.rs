@@ -73,7 +73,14 @@ pub(super) struct Moved<'a> {
     pub(super) rest_weights: &'a [f64],
 }
 
+const TRANSLATIONS: &str = "float3[] translations";
+const ROTATIONS: &str = "quatf[] rotations";
+const SCALES: &str = "half3[] scales";
 const WEIGHTS: &str = "float[] blendShapeWeights";
+
+fn is_still<T: PartialEq>(frames: &[T]) -> bool {
+    frames.windows(2).all(|pair| pair[0] == pair[1])
+}
 
 impl Moved<'_> {
     /// - `start`: seconds by the file's clock at which the clip begins
@@ -100,10 +107,6 @@ impl Moved<'_> {
                 Part::Lower => DVec3::ZERO,
                 _ => key.bones[bone].translation,
             };
-            let rest = self.joints.list.iter().map(|joint| joint.rest.to_scale_rotation_translation());
-            let rest: Vec<(DVec3, DQuat, DVec3)> = rest.collect();
-            let still = rest.iter().map(|(_, _, t)| t.to_array()).collect();
-            over_time("float3[] translations", &times, &frames(translation), still, text);
             let rotation = |key: &Key<DQuat>, bone: usize, part: Part| {
                 let place = &key.bones[bone];
                 wxyz(if part == Part::Lower { place.lower } else { place.rotation })
@@ -111,14 +114,27 @@ impl Moved<'_> {
             let turns = |key: &&Key<DQuat>| -> Vec<[f64; 4]> {
                 self.joints.list.iter().map(|joint| rotation(key, joint.bone, joint.part)).collect()
             };
-            let still = rest.iter().map(|(_, r, _)| wxyz(*r)).collect();
-            over_time("quatf[] rotations", &times, &keys.iter().map(turns).collect::<Vec<_>>(), still, text);
             let scale = |key: &Key<DQuat>, bone: usize, part: Part| match part {
                 Part::Lower => DVec3::ONE,
                 _ => key.bones[bone].scale,
             };
-            let still = rest.iter().map(|(s, _, _)| s.to_array()).collect();
-            over_time("half3[] scales", &times, &frames(scale), still, text);
+            let translations = frames(translation);
+            let rotations: Vec<_> = keys.iter().map(turns).collect();
+            let scales = frames(scale);
+            if is_still(&translations) && is_still(&rotations) && is_still(&scales) {
+                // What holds over all time would hold without a clip, too: the rest stands beside it.
+                let rest = || self.joints.list.iter().map(|joint| joint.rest.to_scale_rotation_translation());
+                text.tuples(TRANSLATIONS, rest().map(|(_, _, t)| t.to_array()), Number::Single, &[]);
+                text.time_samples(TRANSLATIONS, &times, &translations);
+                text.tuples(ROTATIONS, rest().map(|(_, r, _)| wxyz(r)), Number::Single, &[]);
+                text.time_samples(ROTATIONS, &times, &rotations);
+                text.tuples(SCALES, rest().map(|(s, _, _)| s.to_array()), Number::Single, &[]);
+                text.time_samples(SCALES, &times, &scales);
+            } else {
+                text.samples(TRANSLATIONS, &times, &translations, &[]);
+                text.samples(ROTATIONS, &times, &rotations, &[]);
+                text.samples(SCALES, &times, &scales, &[]);
+            }
         }
         if !self.shapes.is_empty() {
             self.write_shapes(text);
@@ -145,21 +161,6 @@ impl Moved<'_> {
     fn write_shapes(&self, text: &mut Text) {
         text.texts("uniform token[] blendShapes", self.shapes.iter().map(String::as_str));
     }
-}
-
-/// Values at every key. A clip of one key also says what holds without a clip, which that key would be else.
-fn over_time<const N: usize>(
-    declaration: &str,
-    times: &[f64],
-    frames: &[Vec<[f64; N]>],
-    rest: Vec<[f64; N]>,
-    text: &mut Text,
-) {
-    if frames.len() > 1 {
-        return text.samples(declaration, times, frames, &[]);
-    }
-    text.tuples(declaration, rest, Number::Single, &[]);
-    text.time_samples(declaration, times, frames);
 }
 
 fn wxyz(q: DQuat) -> [f64; 4] {
