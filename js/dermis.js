@@ -45,11 +45,11 @@ export class DermisExtension {
 
 /**
  * Ties a SkinnedMesh to drivers: those of a table of `dermis export drivers`, or those of another mesh for its clone. Returns the
- * drivers. Throws an Error if the mesh lacks a bone or has another number of morph targets.
+ * drivers. Throws an Error if the mesh lacks a bone or has fewer morph targets. Those behind the driven ones are the application's own.
  */
 export function attach(mesh, drivers) {
   const count = mesh.morphTargetInfluences?.length ?? 0;
-  if (count !== drivers.shapes.length) {
+  if (count < drivers.shapes.length) {
     throw new Error(`dermis: the mesh ${mesh.name} has ${count} morph targets, and ${drivers.shapes.length} are driven`);
   }
   // GLTFLoader replaces some characters of names; userData keeps the name that the file has.

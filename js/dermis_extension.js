@@ -42,7 +42,10 @@ export function extensionTable(json, node, bones) {
   const mesh = json.meshes?.[json.nodes[node].mesh];
   const count = mesh?.primitives?.[0]?.targets?.length ?? 0;
   demand(count > 0, node, "the mesh of the node has no morph targets");
-  const shapes = Array.from({ length: count }, (_, i) => mesh.extras?.targetNames?.[i] ?? String(i));
+  // Further targets are the application's own.
+  const driven = Array.isArray(fields.offset) ? fields.offset.length : count;
+  demand(driven <= count, node, `the mesh has ${count} morph targets, and ${driven} are driven`);
+  const shapes = Array.from({ length: driven }, (_, i) => mesh.extras?.targetNames?.[i] ?? String(i));
 
   const used = new Map();
   /** The number of a node among the bones of the table. */

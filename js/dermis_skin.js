@@ -25,9 +25,11 @@ export class Skin {
     });
   }
 
-  /** Returns the weights of the morph targets in a pose; those of the file if nothing drives them. `worlds` are of all nodes. */
+  /** Returns the weights of the morph targets in a pose; those of the file where nothing drives them. `worlds` are of all nodes. */
   weights(worlds, channels = {}) {
-    return this.drivers ? this.drivers.weights((_, bone) => worlds[bone.node], channels) : Float64Array.from(this.character.restWeights);
+    const weights = Float64Array.from(this.character.restWeights);
+    if (this.drivers) weights.set(this.drivers.weights((_, bone) => worlds[bone.node], channels));
+    return weights;
   }
 
   /**

@@ -29,7 +29,7 @@ namespace Dermis
             foreach (Transform bone in skin.bones) bones[bone.name] = bone;
             foreach (string bone in read.Bones) Json.Demand(bones.ContainsKey(bone), "the rig has no bone " + bone);
             int found = skin.sharedMesh.blendShapeCount, wanted = read.Shapes.Length;
-            Json.Demand(found == wanted, "the mesh has " + found + " blend shapes, the table " + wanted);
+            Json.Demand(found >= wanted, "the mesh has " + found + " blend shapes, the table " + wanted); // further ones are the scene's own
             drivers = read;
         }
 

@@ -19,7 +19,7 @@ func _ready() -> void:
 	_drivers = Drivers.new(table.data)
 	if _drivers.refusal != "":
 		return
-	if get_blend_shape_count() != _drivers.shapes.size():
+	if get_blend_shape_count() < _drivers.shapes.size(): # further ones are the scene's own
 		push_error("the mesh has %s blend shapes, the table %s" % [get_blend_shape_count(), _drivers.shapes.size()])
 		return
 	_rig = get_node(skeleton)

@@ -25,7 +25,8 @@ for (const path of process.argv.slice(2)) {
   const damages = [
     ["version 9", "version 9", (driver) => { driver.version = 9; }],
     ["a bone that is no joint", "no joint of the skin", (driver) => bone(driver, 10000)],
-    ["one offset less", "offset", (driver) => { driver.offset.pop(); }],
+    ["one offset less", isPoseSpace ? "shape" : "matrix", (driver) => { driver.offset.pop(); }],
+    ["one offset more", "are driven", (driver) => { driver.offset.push(0); }],
     ["NaN", "finite", (driver) => { driver.offset[0] = NaN; }],
     ["a clamp that is turned", "clamp", (driver) => { driver.clamp.reverse(); }],
     ["no joints", "joints", (driver) => { delete driver.joints; }],
@@ -53,6 +54,11 @@ for (const path of process.argv.slice(2)) {
       if (!(error instanceof Error) || error instanceof TypeError || !error.message.includes(says)) report(`${path}: ${what}: ${error}`);
     }
   }
+  // Targets behind the driven ones are the application's own.
+  const further = changed((_, json) => {
+    json.meshes[json.nodes[node].mesh].primitives.forEach(({ targets }) => targets.push(targets[0]));
+  });
+  if (further.shapes.length !== character.morphs.length) report(`${path}: a further morph target is driven`);
   // Bones that are scaled to zero, infinite or no numbers: the weights of the bind pose, and positions only where the bones have some.
   const skin = new Skin(character);
   for (const value of [0, Infinity, NaN]) {

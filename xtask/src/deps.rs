@@ -28,7 +28,7 @@ const fn rule(name: &'static str, lines: usize, uses: &'static [&'static str]) -
 /// Edges count for normal and build dependencies. Tests may use [`TEST_ONLY`] besides.
 const TABLE: &[Rule] = &[
     // The two crates below all others stay small: vocabulary and numbers.
-    Rule { name: "dermis-rig", lines: 3560, uses: &[], from_elsewhere: Some(&["glam", "thiserror"]) },
+    Rule { name: "dermis-rig", lines: 3650, uses: &[], from_elsewhere: Some(&["glam", "thiserror"]) },
     Rule { name: "dermis-solve", lines: 3700, uses: &[], from_elsewhere: Some(&["faer", "pulp", "thiserror"]) },
     // A model whose positions answer a sparse system (rotational regression) solves it with dermis-solve.
     rule("dermis-deform", 15520, &["dermis-rig", "dermis-solve"]),
@@ -44,9 +44,9 @@ const TABLE: &[Rule] = &[
     // What a body has learnt, on other meshes: closest points come from the surface of dermis-fit.
     rule("dermis-transfer", 3100, &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit"]),
     // Scenes are read into what dermis-motion plays.
-    rule("dermis-io", 47250, &["dermis-rig", "dermis-deform", "dermis-motion"]),
+    rule("dermis-io", 47400, &["dermis-rig", "dermis-deform", "dermis-motion"]),
     // The only crate below the recipes that opens files; it shows a clip's skin by linear blend skinning.
-    rule("dermis-files", 6600, &["dermis-rig", "dermis-deform", "dermis-io"]),
+    rule("dermis-files", 6700, &["dermis-rig", "dermis-deform", "dermis-io"]),
     // Shows what others computed: text in, text out, so that a program without files or terminal can use it.
     rule("dermis-report", 9150, &["dermis-rig", "dermis-measure", "dermis-io"]),
     // Fits the examples of papers and draws them; one of them embeds a skeleton.
@@ -87,7 +87,7 @@ const TABLE: &[Rule] = &[
         ],
     ),
     // The program reaches the libraries' types through dermis-workflow.
-    rule("dermis-cli", 15700, &["dermis-workflow"]),
+    rule("dermis-cli", 15800, &["dermis-workflow"]),
     rule(
         "dermis",
         1700,

@@ -167,6 +167,9 @@ pub fn show(outcome: &RigOutcome, ui: &Ui, json: bool) -> ExitCode {
         let words = ["shell follows the body that it lies on", "shells follow the body that they lie on"];
         ui.print(&counted(report.weighed.following, words[0], words[1]));
     }
+    for left in &outcome.left_out {
+        ui.print(&format!("left out: {left}"));
+    }
     for (path, what) in [(&outcome.joints_written, "joints"), (&outcome.report_written, "page")] {
         if let Some(path) = path {
             ui.print(&format!("written: {} ({what})", path.display()));

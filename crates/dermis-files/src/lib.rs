@@ -4,6 +4,7 @@
 //! Formats are read and written by `dermis-io`, which opens nothing. Here stands what a path adds: which of the things in
 //! a file are meant, which file completes which, and whether vertices and bones of two files are the same.
 
+mod carried;
 pub mod convert;
 mod error;
 pub mod load;

@@ -1,5 +1,6 @@
 //! Skins as files: point caches, Alembic, bundles, OBJ files, and scenes as GLB, FBX or USD.
 
+use crate::carried::Carried;
 use crate::error::FileError;
 use crate::output::{Output, ending};
 use crate::provenance::name_of;
@@ -214,7 +215,8 @@ pub fn clip(motion: &Motion, morph_weights: Vec<Vec<f64>>) -> GlbClip {
     }
 }
 
-/// Writes a GLB; result: its bytes, and what of the extensions it came with was left out, in words.
+/// Writes a GLB; result: its bytes, and what of the extensions it came with was left out, in words. Behind the morph targets of the scene
+/// come those that its mesh [came with](Mesh::morphs), unless they have the name of one.
 ///
 /// # Errors
 /// [`FileError`]; [`FileError::Lacks`] for a path that ends with .vrm, if the file would be no avatar.
@@ -225,6 +227,8 @@ pub fn write_scene(scene: &GlbScene<'_>, output: &Output) -> Result<(usize, Vec<
 
 fn glb_bytes(scene: &GlbScene<'_>, path: &Path) -> Result<(Vec<u8>, Vec<String>), FileError> {
     let mut told = GlbWritten::default();
+    let carried = Carried::of(scene);
+    let scene = &carried.as_ref().map_or(*scene, |carried| carried.scene(scene));
     let bytes = to_bytes(|out| {
         told = scene.write(out)?;
         Ok(())
@@ -361,7 +365,8 @@ pub fn is_scene(path: &Path) -> bool {
     is_glb(path) || Interchange::of(path).is_some()
 }
 
-/// A scene as bytes, and what its format changed or left out, in words.
+/// A scene as bytes, and what its format changed or left out, in words. Behind its morph targets come those that its mesh
+/// [came with](Mesh::morphs), as [`write_scene`] writes them.
 ///
 /// # Errors
 /// [`FileError`], which names `path`; its ending is the format.
@@ -374,6 +379,8 @@ pub fn scene_bytes(
     let Some((format, space)) = write.interchange(path)? else {
         return glb_bytes(scene, path);
     };
+    let carried = Carried::of(scene);
+    let scene = carried.as_ref().map_or(*scene, |carried| carried.scene(scene));
     let clip = |clip: &GlbClip| frames_as_clip(clip, scene.skeleton);
     let clips = scene.clips.iter().map(clip).collect::<Result<Vec<Clip>, _>>().map_err(&failed)?;
     let scene = SkinnedScene {

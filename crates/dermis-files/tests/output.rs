@@ -1,11 +1,12 @@
 //! Outputs: whole or not at all, claimed by one, and never through a link that somebody planted.
 
 use dermis_files::FileError;
+use dermis_files::load::read_contents;
 use dermis_files::output::{Existing, Output, reserve, reserve_file, reserve_folder};
 use dermis_files::skins::write_scene;
-use dermis_io::WriteError;
 use dermis_io::gltf::GlbScene;
 use dermis_io::gltf::read;
+use dermis_io::{Space, WriteError};
 use dermis_testkit::vrm::avatar;
 use std::fs::{self, File};
 use std::path::Path;
@@ -143,4 +144,11 @@ fn only_an_avatar_is_written_as_vrm() {
     };
     assert_eq!(write_scene(&whole, &output).unwrap().1, Vec::<String>::new());
     assert_eq!(names(folder.path()), ["hero.vrm"]);
+    // A mesh that was read from a file has its morph targets with it.
+    let (read, _) = read_contents(&folder.path().join("hero.vrm"), &Space::default()).unwrap();
+    let again = reserve_file(&folder.path().join("again.vrm"), Existing::Keep).unwrap();
+    let carried = GlbScene { mesh: read.mesh.as_ref(), morphs: &[], ..whole };
+    assert_eq!(write_scene(&carried, &again).unwrap().1, Vec::<String>::new());
+    let (again, _) = read_contents(&folder.path().join("again.vrm"), &Space::default()).unwrap();
+    assert_eq!(again.morphs, read.morphs);
 }

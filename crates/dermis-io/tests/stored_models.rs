@@ -271,7 +271,9 @@ fn stays_readable(version: u32, kind: &str, bytes: &[u8], printed: &str) -> Mode
     assert_eq!(own["format_version"], version, "{kind}");
     assert_eq!(own["fingerprint"], fingerprint(model.rig().mesh(), model.rig().skeleton()), "{kind}");
     let made = tiny(kind);
-    assert_eq!((&model.header, &model.rig()), (&made.header, &made.rig()), "{kind}");
+    // The stored file is older than morph targets in models.
+    let rig = made.rig().clone().with_morphs(None).unwrap();
+    assert_eq!((&model.header, model.rig()), (&made.header, &rig), "{kind}");
     assert_eq!(base(&model), base(&made), "{kind}");
     assert_eq!(correction(&model), correction(&made), "{kind}");
     let expected: Vec<[f32; 3]> = serde_json::from_str(&format!("[{}]", printed.trim().trim_end_matches(','))).unwrap();

@@ -44,7 +44,7 @@ pub use index::{BoneIndex, BoneVec, IndexVec, VertexIndex};
 pub use influences::{InfluenceError, Influences, Mended, Pruned};
 pub use mesh::{Mesh, MeshError, Neighbours, Polygons, RenderMesh};
 pub use mirror::Mirror;
-pub use morph::MorphTarget;
+pub use morph::{MorphTarget, MorphTargets};
 pub use motion::{Frame, Motion};
 pub use names::make_unique;
 pub use object::{MOST_OBJECTS, MeshObject};

@@ -1,9 +1,9 @@
 //! The rest mesh a model is learnt on, and the mesh an engine draws.
 
-use crate::Appearance;
 use crate::object::{MOST_OBJECTS, MeshObject};
 use crate::principal::extent;
 use crate::rows::Rows;
+use crate::{Appearance, MorphTarget, MorphTargets};
 use glam::{DVec2, DVec3, Vec4};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,6 +24,8 @@ pub struct Mesh {
     pub objects: Vec<MeshObject>,
     /// How the file's own vertices hang on these, when they are not the same.
     pub render: Option<RenderMesh>,
+    /// The morph targets of the file, if it has any. Carried through to export.
+    pub morphs: Option<Arc<MorphTargets>>,
 }
 
 /// Polygons with any number of corners.
@@ -120,6 +122,24 @@ pub enum MeshError {
         /// Vertices of the mesh.
         vertices: usize,
     },
+    /// A morph target of another mesh.
+    #[error("the morph target \"{name:.100}\" moves {found} vertices, but the mesh has {vertices}")]
+    MorphTarget {
+        /// Its name.
+        name: String,
+        /// Its displacements.
+        found: usize,
+        /// Vertices of the mesh.
+        vertices: usize,
+    },
+    /// Morph targets whose weights are not as many.
+    #[error("{targets} morph targets have {weights} weights")]
+    MorphWeights {
+        /// The targets.
+        targets: usize,
+        /// The weights.
+        weights: usize,
+    },
     /// More objects than a writer could name.
     #[error("the mesh has {objects} objects, and {MOST_OBJECTS} are the most")]
     ManyObjects {
@@ -175,7 +195,32 @@ impl Mesh {
                 return Err(MeshError::IndexOutOfRange { face: at, vertex: polygons.indices[at] as usize, vertices });
             }
         }
+        self.check_morphs()?;
         self.check_objects()
+    }
+
+    /// The morph targets that it came with.
+    pub fn morph_targets(&self) -> &[MorphTarget] {
+        self.morphs.as_deref().map_or(&[], |morphs| &morphs.targets)
+    }
+
+    /// Weights of [`Mesh::morph_targets`] where no clip says otherwise; empty if all are zero.
+    pub fn morph_weights(&self) -> &[f64] {
+        self.morphs.as_deref().map_or(&[], |morphs| &morphs.weights)
+    }
+
+    fn check_morphs(&self) -> Result<(), MeshError> {
+        let Some(morphs) = &self.morphs else { return Ok(()) };
+        let vertices = self.positions.len();
+        if let Some(target) = morphs.targets.iter().find(|target| target.deltas.len() != vertices) {
+            let (name, found) = (target.name.clone(), target.deltas.len());
+            return Err(MeshError::MorphTarget { name, found, vertices });
+        }
+        let (targets, weights) = (morphs.targets.len(), morphs.weights.len());
+        match weights == 0 || weights == targets {
+            true => Ok(()),
+            false => Err(MeshError::MorphWeights { targets, weights }),
+        }
     }
 
     /// L, the length unit of every fit: the diagonal of the box around the rest mesh along its own principal axes, which does not

@@ -10,3 +10,13 @@ pub struct MorphTarget {
     /// Displacement of each rest vertex, metres.
     pub deltas: Vec<DVec3>,
 }
+
+/// The morph targets that a mesh came with, such as expressions of a face. No model is learnt of them: what is written of the mesh has
+/// them again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MorphTargets {
+    /// The targets; each has one displacement per vertex of the mesh.
+    pub targets: Vec<MorphTarget>,
+    /// Their weights where no clip says otherwise; empty if all are zero.
+    pub weights: Vec<f64>,
+}

@@ -1,6 +1,7 @@
 //! A rig: the rest mesh, the skeleton at rest, and what each bone influences.
 
-use crate::{Influences, Mesh, MeshError, Skeleton};
+use crate::{Influences, Mesh, MeshError, MorphTargets, Skeleton};
+use std::sync::Arc;
 
 /// A character before it is posed. Its parts belong together: whoever has one need not check it again.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,6 +86,16 @@ impl Rig {
     pub fn with_influence_maps(self, influence_maps: Option<Influences>) -> Result<Self, RigError> {
         self.check("influence maps", influence_maps.as_ref())?;
         Ok(Self { influence_maps, ..self })
+    }
+
+    /// The same rig with other morph targets of its mesh, or none.
+    ///
+    /// # Errors
+    /// [`RigError`] if they move another number of vertices.
+    pub fn with_morphs(self, morphs: Option<Arc<MorphTargets>>) -> Result<Self, RigError> {
+        let rig = Self { mesh: Mesh { morphs, ..self.mesh }, ..self };
+        rig.mesh.check()?;
+        Ok(rig)
     }
 
     /// What the rig is called in messages and reports.

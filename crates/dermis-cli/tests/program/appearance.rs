@@ -3,8 +3,12 @@
 use crate::Desk;
 use dermis_testkit::fbx::Fbx;
 use dermis_testkit::textured::{BESIDE, base64, glb, images, png};
-use dermis_workflow::io::gltf;
+use dermis_testkit::vrm::avatar;
+use dermis_workflow::io::{Contents, Record, gltf, npz, to_bytes};
+use dermis_workflow::rig::glam::{DAffine3, DVec3};
+use dermis_workflow::rig::{BoneIndex, Frame, WorldPose};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -155,4 +159,90 @@ mod with_gltf_validator {
             assert!(run.status.success(), "{}", String::from_utf8_lossy(&said));
         });
     }
+}
+
+/// The shape of every morph target of a GLB by its name, and its weight by default.
+fn targets(desk: &Desk, name: &str) -> BTreeMap<String, (Vec<DVec3>, f64)> {
+    let contents = gltf::read(&desk.bytes(name), name, &|_, _| Err(std::io::ErrorKind::NotFound.into())).unwrap();
+    let weight = |at: usize| contents.morph_weights.get(at).copied().unwrap_or(0.0);
+    contents.morphs.iter().enumerate().map(|(at, m)| (m.name.clone(), (m.deltas.clone(), weight(at)))).collect()
+}
+
+/// An avatar that is learnt keeps its expressions, and what names them: after a fit no model knows them, and every export has them.
+#[test]
+fn an_avatar_keeps_its_expressions() {
+    for version in [0, 1] {
+        let desk = Desk::new();
+        desk.put("hero.vrm", avatar(version));
+        desk.put("poses.npz", nods(&desk.bytes("hero.vrm")));
+        desk.good("fit hero.vrm --examples poses.npz --method joint --folds 0 -o m.dermis");
+        let came = targets(&desk, "hero.vrm");
+        assert_eq!(came.keys().collect::<Vec<_>>(), ["blink", "breath", "smile"]);
+        let files = [
+            ("export shapes m.dermis --motion poses.npz -o shapes.vrm", "shapes.vrm"),
+            ("export drivers m.dermis -o drivers.vrm --table drivers.json", "drivers.vrm"),
+            ("export bones m.dermis --motion poses.npz -o bones.vrm", "bones.vrm"),
+        ];
+        for (command, name) in files {
+            let told = desk.good(command).out;
+            assert!(!told.contains("no longer has"), "{command}: {told}");
+            let went = targets(&desk, name);
+            for (target, shape) in &came {
+                assert_eq!(went[target], *shape, "{target} of {name}");
+            }
+            assert_eq!(binds(&header(&desk, name)), binds(&header(&desk, "hero.vrm")), "{name}");
+        }
+    }
+}
+
+/// An avatar that nods, as a bundle; its skin follows half of the way.
+fn nods(avatar: &[u8]) -> Vec<u8> {
+    let contents = gltf::read(avatar, "hero.vrm", &|_, _| Err(std::io::ErrorKind::NotFound.into())).unwrap();
+    let (mesh, skeleton) = (contents.mesh.as_ref().unwrap(), contents.skeleton.as_ref().unwrap());
+    let head = skeleton.find("head").unwrap();
+    let at = skeleton.bind()[head].translation;
+    let turn = |angle: f64| {
+        DAffine3::from_translation(at) * DAffine3::from_rotation_x(angle) * DAffine3::from_translation(-at)
+    };
+    let below = |bone: BoneIndex| std::iter::successors(Some(bone), |&at| skeleton.parents()[at]).any(|at| at == head);
+    let record = |step: usize| {
+        let angle = 0.2 * step as f64;
+        let posed = |bone: BoneIndex| {
+            let bind = skeleton.bind()[bone];
+            if below(bone) { turn(angle) * bind } else { bind }
+        };
+        let pose = WorldPose::new(skeleton.bones().map(posed).collect());
+        Record {
+            positions: Some(mesh.positions.iter().map(|p| turn(0.5 * angle).transform_point3(*p)).collect()),
+            ..Record::from(Frame { label: format!("nod {step}"), time: None, pose })
+        }
+    };
+    let bundle = Contents { records: (0..6).map(record).collect(), clips: vec![], morphs: vec![], ..contents };
+    to_bytes(|out| npz::write(&bundle, npz::StoredFloat::Double, out)).unwrap()
+}
+
+/// What the expressions of an avatar name: the shapes by their names.
+fn binds(file: &Value) -> Vec<(String, String)> {
+    let target = |mesh: &Value, index: &Value| {
+        let names = &file["meshes"][mesh.as_u64().unwrap() as usize]["extras"]["targetNames"];
+        names[index.as_u64().unwrap() as usize].as_str().unwrap().to_owned()
+    };
+    let own = &file["extensions"];
+    let mut found = Vec::new();
+    for group in own["VRM"]["blendShapeMaster"]["blendShapeGroups"].as_array().into_iter().flatten() {
+        for bind in group["binds"].as_array().unwrap() {
+            found.push((group["name"].to_string(), target(&bind["mesh"], &bind["index"])));
+        }
+    }
+    for kind in ["preset", "custom"] {
+        for (name, expression) in own["VRMC_vrm"]["expressions"][kind].as_object().into_iter().flatten() {
+            for bind in expression["morphTargetBinds"].as_array().into_iter().flatten() {
+                let mesh = &file["nodes"][bind["node"].as_u64().unwrap() as usize]["mesh"];
+                found.push((name.clone(), target(mesh, &bind["index"])));
+            }
+        }
+    }
+    assert!(!found.is_empty());
+    found.sort();
+    found
 }

@@ -100,9 +100,19 @@ fn shapes_and_clips_of_a_rig_drive_the_sleeve() {
     let off = moved.map(|(p, d)| (*d - bulge(p)).length()).fold(0.0, f64::max);
     assert!(off < 0.01, "{off}");
     assert!(made.weights.unwrap().value(0, BoneIndex::new(0)) > 0.9);
-    // A bundle has no clips, which is said.
+    // A bundle has neither clips nor morph targets, which is said.
     let told = desk.json("transfer shaped.glb sleeve.obj -o sleeve.npz --json");
-    assert_eq!(told["left_out"], serde_json::json!(["clips (1): a GLB, an FBX or a USD file holds them"]), "{told}");
+    let lost = [
+        "clips (1): a GLB, an FBX or a USD file holds them",
+        "2 morph targets: a bundle holds the shapes they make in a clip",
+    ];
+    assert_eq!(told["left_out"], serde_json::json!(lost), "{told}");
+    // A model has them, and carries them on.
+    desk.good("transfer shaped.glb sleeve.obj -o sleeve.dermis");
+    desk.good("export bones sleeve.dermis --motion shaped.glb -o bones.glb");
+    assert_eq!(read("bones.glb").morphs, made.morphs);
+    desk.good("transfer sleeve.dermis sleeve.obj -o again.glb --shapes");
+    assert_eq!(read("again.glb").morphs.len(), 2);
     // Shapes alone: a mesh without bones.
     desk.good("transfer shaped.glb sleeve.obj -o shapes.glb --shapes");
     assert!(read("shapes.glb").skeleton.is_none());

@@ -6,10 +6,12 @@ use crate::output::is_unfinished;
 use crate::provenance::name_of;
 use dermis_io::npz::{BundleShapes, inverted::Inverted};
 use dermis_io::{Contents, Format, ReadError, Space, Warning};
+use dermis_rig::MorphTargets;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 /// What was read, for messages and provenance.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -153,10 +155,16 @@ pub fn read_contents_with(path: &Path, space: &Space, wanted: BundleShapes) -> R
             skeleton: Some(model.rig().skeleton().clone()),
             weights: model.weights().cloned(),
             influence_maps: model.rig().influence_maps().cloned(),
+            morphs: model.rig().mesh().morph_targets().to_vec(),
+            morph_weights: model.rig().mesh().morph_weights().to_vec(),
             ..Contents::default()
         }),
     };
-    let contents = contents.map_err(|source| FileError::Read { path: path.into(), source })?;
+    let mut contents = contents.map_err(|source| FileError::Read { path: path.into(), source })?;
+    if let Some(mesh) = contents.mesh.as_mut().filter(|_| !contents.morphs.is_empty()) {
+        let (targets, weights) = (contents.morphs.clone(), contents.morph_weights.clone());
+        mesh.morphs = Some(Arc::new(MorphTargets { targets, weights }));
+    }
     let inverted = contents.inverted.as_ref().map(Inverted::sentence);
     let mut note = note(path, &bytes, contents.warnings.iter().map(Warning::to_string).chain(inverted).collect());
     note.needs.rate = !contents.clips.is_empty();

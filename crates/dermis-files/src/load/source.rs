@@ -50,6 +50,9 @@ impl Source {
             contents.morphs.retain(|_| morphs.next() == Some(&true));
             contents.morph_weights.retain(|_| weights.next() == Some(&true));
             contents.clips.clear();
+            if let Some(mesh) = &mut contents.mesh {
+                mesh.morphs = None;
+            }
             return Ok(());
         }
         if !contents.clips.is_empty() {

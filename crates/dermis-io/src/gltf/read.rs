@@ -456,6 +456,7 @@ impl<'a> Hung<'a> {
                 by_corner: false,
                 appearance: None,
             }),
+            morphs: None,
         };
         mesh.check()?;
         Ok(mesh)

@@ -19,6 +19,7 @@ mod drawn;
 mod enveloping;
 mod evidence;
 mod joints;
+mod morphs;
 mod pose_space;
 mod rotational_regression;
 
@@ -47,7 +48,7 @@ use std::io::{Cursor, Read, Seek, Write};
 /// mush; features of enveloping seen from a point.
 /// 9: windows of shapes; joints of whose rotation a part is read. 10: joint models that remember sculpts. 11: corrections one after
 /// another. 12: a base of corrective smoothing.
-/// Programs that know nothing of materials, or of objects, pass over the arrays and header fields that carry them.
+/// Programs that know nothing of materials, of objects or of morph targets, pass over the arrays and header fields that carry them.
 pub const VERSION: u32 = 12;
 
 /// What a model file holds: a deformer with its rig, and where both come from.
@@ -163,6 +164,9 @@ struct Stored {
     /// Whether drawn vertices come from corners of polygons.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     by_corner: bool,
+    /// The morph targets that the rig came with; absent in files of earlier programs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    morphs: Vec<morphs::StoredMorph>,
 }
 
 /// A correction as stored.
@@ -272,6 +276,7 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
         t.u32("polygons.indices", &[polygons.indices.len()], polygons.indices.iter().copied());
     }
     drawn::write(&mut t, rig.mesh());
+    morphs::write(&mut t, rig.mesh());
     let bind = rig.skeleton().bind().iter().flat_map(|m| [0, 1, 2].map(|j| row(m, j))).flatten();
     t.f64("bind_matrices", &[rig.skeleton().len(), 3, 4], bind);
     for (name, influences) in
@@ -346,6 +351,7 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
         parts: drawn::parts(rig.mesh()),
         objects: drawn::objects(rig.mesh()),
         by_corner: rig.mesh().render.as_ref().is_some_and(|render| render.by_corner),
+        morphs: morphs::stored(rig.mesh()),
     };
     let json = serde_json::to_string(&stored).map_err(|e| cannot(e.to_string()))?;
     t.write(KEY, json, out)
@@ -489,6 +495,7 @@ fn read_rig(r: &Reader<'_>, stored: &Stored) -> Result<Rig, ReadError> {
         mesh.polygons = Some(Polygons { counts: r.u32("polygons.counts", 1)?, indices });
     }
     drawn::read(r, stored, &mut mesh)?;
+    mesh.morphs = morphs::read(r, &stored.morphs, vertices)?;
     let rows = r.f64("bind_matrices", 12)?;
     let take = |m: &[f64], at: usize| [m[at], m[at + 1], m[at + 2], m[at + 3]];
     let bind: Vec<DAffine3> = rows.chunks_exact(12).map(|m| from_rows([take(m, 0), take(m, 4), take(m, 8)])).collect();

@@ -211,6 +211,7 @@ impl ObjFile {
             colors: (!self.colors.is_empty()).then_some(self.colors),
             objects: objects.as_ref().cloned().unwrap_or_default(),
             render,
+            morphs: None,
         };
         mesh.check()?;
         if let Err(Inseparable(count)) = objects {

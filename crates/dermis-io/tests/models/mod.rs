@@ -18,9 +18,12 @@ use dermis_deform::{
 use dermis_io::{ModelFile, ModelHeader, Space, UpAxis};
 use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, DVec4, Vec3, Vec4};
 use dermis_rig::mesh::RenderPart;
-use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Polygons, RenderMesh, Rig, Rows, Skeleton};
+use dermis_rig::{
+    BoneIndex, BoneTransforms, Influences, Mesh, MorphTarget, MorphTargets, Polygons, RenderMesh, Rig, Rows, Skeleton,
+};
 use dermis_testkit::change_rig;
 use serde_json::json;
+use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
@@ -36,6 +39,16 @@ fn bone(at: usize) -> BoneIndex {
 /// Numbers between −1 and 1 that look like nothing in particular.
 fn odd(at: usize) -> f64 {
     ((at as f64 * 12.9898).sin() * 43_758.545_3).fract()
+}
+
+/// A morph target that moves some vertices, one that moves none, and one that moves all.
+fn morphs() -> MorphTargets {
+    let target = |name: &str, moves: fn(usize) -> bool| MorphTarget {
+        name: name.into(),
+        deltas: (0..12).map(|v| if moves(v) { DVec3::splat(odd(v)) } else { DVec3::ZERO }).collect(),
+    };
+    let targets = vec![target("smile", |v| v % 5 == 2), target("still", |_| false), target("wide", |_| true)];
+    MorphTargets { targets, weights: vec![0.0, 0.0, 0.25] }
 }
 
 /// A box of two quads' length, drawn with a seam.
@@ -74,6 +87,7 @@ fn rig() -> Rig {
         colors: None,
         objects: vec![],
         render: Some(render),
+        morphs: Some(Arc::new(morphs())),
     };
     let parents = vec![None, Some(bone(0)), Some(bone(1))];
     let bind = (0..3).map(|b| DAffine3::from_translation(DVec3::X * 0.25 * f64::from(b))).collect();

@@ -206,7 +206,7 @@ fn check_render(render: &RenderMesh, mesh: &Mesh) -> Result<(), WriteError> {
         WriteError::Mesh(MeshError::IndexOutOfRange { face, vertex: vertex as usize, vertices })
     };
     if render.source.is_empty() || render.triangles.is_empty() {
-        return Err(WriteError::Count { what: "the mesh".into(), things: "drawn triangles", found: 0, expected: 1 });
+        return Err(WriteError::CannotHold { format: Format::Gltf, what: "a mesh without triangles".into() });
     }
     if let Some(&vertex) = render.source.iter().find(|&&v| v as usize >= mesh.positions.len()) {
         return Err(out_of_range(0, vertex, mesh.positions.len()));

@@ -109,6 +109,8 @@ pub struct RigOutcome {
     pub space: Space,
     /// Where the rig went.
     pub written: PathBuf,
+    /// What of the mesh's extensions the file has no longer, in words.
+    pub left_out: Vec<String>,
     /// Where the joints went.
     pub joints_written: Option<PathBuf>,
     /// Where the page went.
@@ -232,13 +234,14 @@ impl RigRecipe {
         let rig = Rig::new(mesh, skeleton, None).map_err(|e| Error::lacks(path, e.to_string(), ""))?;
         let name = path.file_stem().map_or_else(|| "rig".into(), |n| n.to_string_lossy().into_owned());
         let loaded = LoadedRig { rig: rig.named(name), space: contents.space.clone(), notes: notes.clone() };
-        step(watch, "write", |_| write_rig(&loaded, &made.weights, None, vec![], &out))?;
+        let (_, left_out) = step(watch, "write", |_| write_rig(&loaded, &made.weights, None, vec![], &out))?;
         let mut outcome = RigOutcome {
             names,
             vertices,
             triangles,
             space: contents.space,
             written: out.path().to_path_buf(),
+            left_out,
             joints_written: None,
             report_written: None,
             motion: None,
@@ -370,6 +373,7 @@ impl RigOutcome {
         let mended = &report.mended;
         json!({
             "written": self.written,
+            "left_out": self.left_out,
             "joints_written": self.joints_written,
             "report_written": self.report_written,
             "exercise_written": self.exercise.as_ref().map(|e| &e.written),

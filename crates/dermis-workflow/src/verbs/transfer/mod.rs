@@ -310,7 +310,9 @@ impl TransferRecipe {
                 parts.push(written);
             } else {
                 let by = if mesh.character.is_some() { others.last().map(|other| &other.from) } else { None };
-                write::write(self, by.unwrap_or(&from), to, written, &outputs[at])?;
+                let lost = write::write(self, by.unwrap_or(&from), to, written, &outputs[at])?;
+                let named = |what| if count > 1 { format!("{}: {what}", mesh.name) } else { what };
+                left_out.extend(lost.into_iter().map(named));
             }
             let written = outputs[if own.is_some() { 0 } else { at }].path().to_path_buf();
             made.push(CarriedMesh { written, ..mesh });
@@ -383,13 +385,10 @@ impl TransferRecipe {
         if self.corrections && !model {
             return Err(Error::Holds { out, what: "corrections" }.into());
         }
-        if self.shapes && model {
-            return Err(Error::Holds { out, what: "morph targets" }.into());
-        }
         let wanted = Wanted {
             weights: self.weights || !any,
             corrections: from.has_corrections && model && (self.corrections || !any),
-            shapes: !from.morphs.is_empty() && !model && (self.shapes || !any),
+            shapes: !from.morphs.is_empty() && (self.shapes || !any),
         };
         let mut left_out = Vec::new();
         if !any && from.has_corrections && !model {
@@ -398,9 +397,6 @@ impl TransferRecipe {
         // A bundle would have the poses of one clip, as examples without a skin.
         if !from.clips.is_empty() && outputs.iter().any(|out| ending(out.path()) == "npz") {
             left_out.push(format!("clips ({}): a GLB, an FBX or a USD file holds them", from.clips.len()));
-        }
-        if !any && !from.morphs.is_empty() && model {
-            left_out.push(format!("{} morph targets: a GLB or a bundle holds them", from.morphs.len()));
         }
         Ok((wanted, left_out))
     }

@@ -9,10 +9,11 @@ use dermis_deform::RiggedDeformer;
 use dermis_files::convert::write_converted;
 use dermis_io::gltf::MorphNormals;
 use dermis_io::{Contents, ModelFile, model_file};
-use dermis_rig::{Mesh, Rig};
+use dermis_rig::{Mesh, MorphTargets, Rig};
 use dermis_transfer::{TransferError, joined_model, joined_weights, object_mesh, object_weights};
 use serde_json::Value;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The objects, and the file they are in.
 pub(super) struct OwnObjects {
@@ -105,17 +106,6 @@ impl OwnObjects {
         let told: Vec<Value> = made.iter().map(|made| made.told.clone()).collect();
         let ranges = || self.objects.iter().map(|(_, range)| range.clone());
         let failed = |source| self.failed(recipe, source);
-        if ending(output.path()) == "dermis" {
-            let parts: Vec<_> = ranges().zip(made.into_iter().map(|made| made.carried)).collect();
-            let joined = joined_model(&from.deformer, &parts).map_err(failed)?;
-            let baked = joined.into_baked().with_precision(self.whole.baked().precision());
-            let rig = self.whole.rig().clone();
-            let model = RiggedDeformer::new(rig, None, baked, self.whole.training().cloned())?;
-            let header = header(recipe, from, Value::Array(told))?;
-            let file = ModelFile { model, space: self.whole.space.clone(), header };
-            output.write_with(|out| model_file::write(&file, out))?;
-            return Ok(vec![]);
-        }
         let mut morphs = from.morphs.clone();
         for (at, morph) in morphs.iter_mut().enumerate() {
             for (range, made) in ranges().zip(&made) {
@@ -123,6 +113,21 @@ impl OwnObjects {
                     morph.deltas[range].copy_from_slice(&shape.deltas);
                 }
             }
+        }
+        if ending(output.path()) == "dermis" {
+            let parts: Vec<_> = ranges().zip(made.into_iter().map(|made| made.carried)).collect();
+            let joined = joined_model(&from.deformer, &parts).map_err(failed)?;
+            let baked = joined.into_baked().with_precision(self.whole.baked().precision());
+            let whole = self.whole.rig();
+            let own = whole.mesh().morphs.as_ref();
+            let morphs = own.map(|own| Arc::new(MorphTargets { targets: morphs, weights: own.weights.clone() }));
+            let rig = whole.clone().with_morphs(morphs);
+            let rig = rig.map_err(|e| Any::lacks(output.path(), e.to_string(), ""))?;
+            let model = RiggedDeformer::new(rig, None, baked, self.whole.training().cloned())?;
+            let header = header(recipe, from, Value::Array(told))?;
+            let file = ModelFile { model, space: self.whole.space.clone(), header };
+            output.write_with(|out| model_file::write(&file, out))?;
+            return Ok(vec![]);
         }
         let parts: Vec<_> = ranges().zip(made.into_iter().map(|made| made.weights)).collect();
         let weights = self.whole.rig().weights().map(|whole| joined_weights(whole, &parts)).transpose();

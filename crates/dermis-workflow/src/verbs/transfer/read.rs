@@ -16,10 +16,12 @@ pub(super) fn body(input: &Input) -> Result<From, Any> {
     if kind_of(path) == Some(Format::Model) {
         let (file, note) = load_model(path)?;
         let deformer = file.baked().widened().map_err(|e| Any::lacks(path, e.to_string(), ""))?;
-        let contents = Contents { space: file.space.clone(), ..Contents::default() };
+        let mesh = file.rig().mesh();
+        let (morphs, morph_weights) = (mesh.morph_targets().to_vec(), mesh.morph_weights().to_vec());
+        let contents = Contents { space: file.space.clone(), morph_weights, ..Contents::default() };
         let has_corrections =
             !deformer.corrections().is_empty() || !matches!(deformer.base(), Base::Lbs(_) | Base::Rigid(_));
-        return Ok(From { file, deformer, has_corrections, morphs: vec![], contents, clips: vec![], note });
+        return Ok(From { file, deformer, has_corrections, morphs, contents, clips: vec![], note });
     }
     let (loaded, _) = load_rig_with_clips(path)?;
     let (mut contents, mut note) = read_contents(path, &Space::default())?;

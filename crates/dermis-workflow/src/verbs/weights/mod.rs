@@ -24,7 +24,7 @@ use dermis_io::to_bytes;
 use dermis_io::{Clip, Contents, Format, Record, Space};
 use dermis_measure::{ErrorAccumulator, ErrorReport};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, Example, ExampleSet, Frame, Influences, Mirror, Motion, Rig};
+use dermis_rig::{BoneIndex, Example, ExampleSet, Frame, Influences, Mirror, MorphTarget, Motion, Rig};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -216,7 +216,7 @@ pub fn load_unskinned(
 ) -> Result<(LoadedRig, Vec<GlbClip>), Error> {
     let Some(bones) = skeleton else {
         let (rig, clips) = crate::load::load_rig_with_clips(mesh)?;
-        let clips = clips.iter().map(|clip| at_its_keys(clip, &rig.rig)).collect();
+        let clips = clips.iter().map(|clip| at_its_keys(clip, &rig.rig, rig.rig.mesh().morph_targets())).collect();
         return Ok((rig, clips));
     };
     let (theirs, mut bones_note) = read_contents(bones, &Space::default())?;
@@ -234,13 +234,14 @@ pub fn load_unskinned(
         contents.mesh.ok_or_else(|| Error::lacks(mesh, "there is no mesh in this file", "use .obj, .glb or .npz"))?;
     let name = mesh.file_stem().map_or_else(|| "rig".into(), |n| n.to_string_lossy().into_owned());
     let rig = Rig::new(body, skeleton, None).map_err(|e| Error::lacks(mesh, e.to_string(), ""))?;
-    let clips = theirs.clips.iter().map(|clip| at_its_keys(clip, &rig)).collect();
+    // Their weights of morph targets are of another mesh.
+    let clips = theirs.clips.iter().map(|clip| at_its_keys(clip, &rig, &[])).collect();
     Ok((LoadedRig { rig: rig.named(name), space: contents.space, notes: vec![note, bones_note] }, clips))
 }
 
-/// A clip at its own keys.
-fn at_its_keys(clip: &Clip, rig: &Rig) -> GlbClip {
-    let scene = GlbScene { mesh: Some(rig.mesh()), skeleton: Some(rig.skeleton()), ..GlbScene::default() };
+/// A clip at its own keys, with its weights of these morph targets.
+fn at_its_keys(clip: &Clip, rig: &Rig, morphs: &[MorphTarget]) -> GlbClip {
+    let scene = GlbScene { mesh: Some(rig.mesh()), skeleton: Some(rig.skeleton()), morphs, ..GlbScene::default() };
     GlbClip::of(clip, &scene, 1e-4 * rig.mesh().diagonal()).clip
 }
 
@@ -291,6 +292,8 @@ pub fn write_rig(
         mesh: Some(rig.mesh()),
         skeleton: Some(rig.skeleton()),
         weights: Some(weights),
+        morphs: rig.mesh().morph_targets(),
+        morph_weights: rig.mesh().morph_weights(),
         clips: &clips,
         ..GlbScene::default()
     };

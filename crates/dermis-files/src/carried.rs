@@ -1,0 +1,57 @@
+//! The morph targets that a mesh came with, in what is written of it.
+
+use dermis_io::gltf::{GlbClip, GlbScene};
+use dermis_rig::MorphTarget;
+use std::collections::HashSet;
+
+/// Morph targets of a scene, and behind them those that its mesh came with. Where two have one name, the scene's own stands.
+pub(crate) struct Carried {
+    morphs: Vec<MorphTarget>,
+    weights: Vec<f64>,
+    shaded_at: Vec<f64>,
+    clips: Vec<GlbClip>,
+}
+
+impl Carried {
+    /// `None` if the scene has all of them. Its clips are frames: they hold the targets that are added at their own weights.
+    pub(crate) fn of(scene: &GlbScene<'_>) -> Option<Self> {
+        let mesh = scene.mesh?;
+        let known: HashSet<&str> = scene.morphs.iter().map(|morph| morph.name.as_str()).collect();
+        let weight = |at: usize| mesh.morph_weights().get(at).copied().unwrap_or(0.0);
+        let targets = mesh.morph_targets().iter().enumerate();
+        let added: Vec<(MorphTarget, f64)> = targets
+            .filter(|(_, target)| !known.contains(target.name.as_str()))
+            .map(|(at, target)| (target.clone(), weight(at)))
+            .collect();
+        if added.is_empty() {
+            return None;
+        }
+        let (targets, of_targets): (Vec<MorphTarget>, Vec<f64>) = added.into_iter().unzip();
+        let own = scene.morphs.len();
+        let with = |weights: &[f64]| -> Vec<f64> {
+            let missing = if weights.is_empty() { own } else { 0 };
+            weights.iter().copied().chain(std::iter::repeat_n(0.0, missing)).chain(of_targets.iter().copied()).collect()
+        };
+        let clips = scene.clips.iter().cloned().map(|mut clip| {
+            clip.morph_weights.iter_mut().for_each(|row| row.extend(&of_targets));
+            clip
+        });
+        Some(Self {
+            weights: with(scene.morph_weights),
+            shaded_at: if scene.shaded_at.is_empty() { vec![] } else { with(scene.shaded_at) },
+            clips: clips.collect(),
+            morphs: scene.morphs.iter().cloned().chain(targets).collect(),
+        })
+    }
+
+    /// The scene with them.
+    pub(crate) fn scene<'a>(&'a self, scene: &GlbScene<'a>) -> GlbScene<'a> {
+        GlbScene {
+            morphs: &self.morphs,
+            morph_weights: &self.weights,
+            shaded_at: &self.shaded_at,
+            clips: &self.clips,
+            ..*scene
+        }
+    }
+}
