@@ -6,7 +6,7 @@
 //! looks for the tool first.
 
 use crate::workspace::{Build, cargo, dermis, oracle, root};
-use crate::{bench, blender, bpy, conformance, corpus, deny, deps, gpu, python, tools};
+use crate::{bench, blender, bpy, conformance, corpus, deny, deps, engine, gpu, python, tools};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -34,6 +34,7 @@ pub fn run(install_tools: bool) -> ExitCode {
             python::make_environment().err().map(|e| format!("what checks the Python package was not installed: {e}")),
         );
         notes.extend(bpy::make_environments());
+        notes.extend(engine::install().err().map(|e| format!("a compiler for WebAssembly was not installed: {e}")));
     }
     steps.run("format", || of(cargo("fmt").args(["--all", "--check"])));
     steps.run("deps", deps::step);
@@ -98,6 +99,7 @@ pub fn run(install_tools: bool) -> ExitCode {
         }
     });
     steps.run("corpus, miniature", || corpus::step(program.as_ref()));
+    steps.run("engine for browsers in Node", || engine::step(program.as_ref()));
     steps.run("report page in a browser", || browser(&demo.join("report.html")));
     steps.run("page of a rig in a browser", || match dermis() {
         Some(mut inspect) => {

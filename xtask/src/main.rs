@@ -13,6 +13,7 @@ mod conformance;
 mod corpus;
 mod deny;
 mod deps;
+mod engine;
 mod fuzz;
 mod gpu;
 #[cfg(test)]
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         ["bench", "python", ..] => python::bench(&arguments[2..]),
         ["bench", ..] => bench::run(&arguments[1..]),
         ["blender", ..] => blender::run(&arguments[1..]),
+        ["browser", ..] => engine::run(&arguments[1..]),
         ["corpus", ..] => corpus::run(&arguments[1..]),
         ["fuzz", ..] => fuzz::run(&arguments[1..]),
         ["python", ..] => python::run(&arguments[1..]),

@@ -221,6 +221,39 @@ pub fn openings(tokens: &[Token]) -> Vec<Ban> {
     bans
 }
 
+/// What a browser does not have: the clock and the files of the standard library.
+pub fn of_a_system(tokens: &[Token]) -> Vec<Ban> {
+    const LOOKS: [&str; 8] =
+        ["canonicalize", "exists", "is_dir", "is_file", "is_symlink", "read_dir", "symlink_metadata", "try_exists"];
+    let text = |i: usize| tokens.get(i).map_or("", |token| token.text.as_str());
+    let mut bans = Vec::new();
+    for (i, token) in tokens.iter().enumerate() {
+        let members: &[&str] = match (token.text.as_str(), text(i + 1), text(i + 2)) {
+            ("std", ":", ":") => &["fs"],
+            ("time", ":", ":") => &["Instant", "SystemTime"],
+            (".", looks, "(") if LOOKS.contains(&looks) => {
+                bans.push(Ban { what: format!("`.{looks}()`"), line: token.line });
+                continue;
+            }
+            _ => continue,
+        };
+        let found = first_segments(tokens, i + 3).into_iter().filter(|name| members.contains(&name.text.as_str()));
+        bans.extend(found.map(|name| Ban { what: format!("`{}::{}`", token.text, name.text), line: name.line }));
+    }
+    bans
+}
+
+/// Shifts of a plain literal beyond 32 bits, such as `8 << 30`: in a `usize` of 32 bits they are zero. `8u64 << 30` says its size.
+pub fn wide_shifts(tokens: &[Token]) -> Vec<Ban> {
+    let number = |token: &Token| token.text.replace('_', "").parse::<u32>().ok();
+    let wide = |four: &[Token]| {
+        let (value, by) = (number(&four[0])?, number(&four[3])?);
+        let is_wide = four[1].text == "<" && four[2].text == "<" && value.checked_ilog2().unwrap_or(0) + by >= 32;
+        is_wide.then(|| Ban { what: format!("`{value} << {by}`"), line: four[0].line })
+    };
+    tokens.windows(4).filter_map(wide).collect()
+}
+
 /// Macros that print.
 pub fn printing(tokens: &[Token]) -> Vec<Ban> {
     const MACROS: [&str; 5] = ["print", "println", "eprint", "eprintln", "dbg"];
@@ -319,6 +352,33 @@ mod tests {
         for fine in ["use std::{fmt, io::Read};", "let env = 3; fs::x;", "use std::io::{self, Cursor};", "env!(\"X\")"]
         {
             assert_eq!(openings(&tokens(fine)), [], "{fine}");
+        }
+    }
+
+    #[test]
+    fn what_a_browser_lacks_is_seen_however_it_is_imported() {
+        for (text, expected) in [
+            ("use std::time::Instant;", "time::Instant"),
+            ("use std::time::{Duration, Instant};", "time::Instant"),
+            ("let t = std::time::SystemTime::now();", "time::SystemTime"),
+            ("use std::{fs, io};", "std::fs"),
+            ("if path.is_dir() {}", ".is_dir()"),
+            ("folder.join(a).exists()", ".exists()"),
+        ] {
+            assert_eq!(whats(of_a_system(&tokens(text))), [(expected.into(), 1)], "{text}");
+        }
+        for fine in ["use dermis_rig::clock::Instant;", "use std::time::Duration;", "place::is_dir(path)", "a.exists"] {
+            assert_eq!(of_a_system(&tokens(fine)), [], "{fine}");
+        }
+    }
+
+    #[test]
+    fn shifts_that_lose_bits_are_seen() {
+        for (text, expected) in [("8 << 30", "8 << 30"), ("(1 << 32) - 1", "1 << 32"), ("1_0 << 29", "10 << 29")] {
+            assert_eq!(whats(wide_shifts(&tokens(text))), [(expected.into(), 1)], "{text}");
+        }
+        for fine in ["1 << 31", "8u64 << 30", "a << 40", "7 << 29", "0 << 31", "1 < 40"] {
+            assert_eq!(wide_shifts(&tokens(fine)), [], "{fine}");
         }
     }
 

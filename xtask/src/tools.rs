@@ -162,7 +162,7 @@ fn has_godot() -> bool {
 }
 
 /// Where optional tools are kept.
-fn folder() -> PathBuf {
+pub fn folder() -> PathBuf {
     root().join("target/tools")
 }
 
@@ -177,17 +177,23 @@ fn has_vulkan() -> bool {
 
 /// Debian packages, which only root can install.
 fn apt(packages: &[&str]) -> Result<(), String> {
+    apt_update()?;
+    apt_get(&[&["install", "--yes", "--no-install-recommends"], packages].concat())
+}
+
+/// Brings the list of Debian's packages up to date, which only root can do.
+pub fn apt_update() -> Result<(), String> {
     if output_of(Command::new("id").arg("-u")).is_none_or(|id| id.trim() != "0") {
         return Err("apt-get needs root".into());
     }
+    apt_get(&["update"])
+}
+
+fn apt_get(arguments: &[&str]) -> Result<(), String> {
     // Bounded waits: without a network this gives up instead of standing still.
     let limits = ["-o", "Acquire::http::Timeout=30", "-o", "Acquire::Retries=2", "-o", "DPkg::Lock::Timeout=120"];
-    let apt = |arguments: &[&str]| {
-        let mut command = Command::new("apt-get");
-        run(command.args(limits).arg("--quiet").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
-    };
-    apt(&["update"])?;
-    apt(&[&["install", "--yes", "--no-install-recommends"], packages].concat())
+    let mut command = Command::new("apt-get");
+    run(command.args(limits).arg("--quiet").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
 }
 
 /// A package of npm, below `target/tools`.
@@ -275,7 +281,7 @@ pub fn answers(command: &mut Command) -> bool {
 }
 
 /// What a command prints, if it succeeds.
-fn output_of(command: &mut Command) -> Option<String> {
+pub fn output_of(command: &mut Command) -> Option<String> {
     let output = command.current_dir(root()).stdin(Stdio::null()).output().ok().filter(|o| o.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }

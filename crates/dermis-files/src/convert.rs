@@ -587,8 +587,8 @@ fn clip_records(
 ) -> Result<Vec<Record>, FileError> {
     let times = sample_times(clip, source, options)?;
     let vertices = contents.mesh.as_ref().map_or(0, |m| m.positions.len());
-    let bytes = times.len().saturating_mul(vertices).saturating_mul(24);
-    if shapes && bytes > 8 << 30 {
+    let bytes = (times.len() as u64).saturating_mul(24 * vertices as u64);
+    if shapes && bytes > dermis_rig::memory::at_most(8u64 << 30) as u64 {
         let what = format!("{} frames of {vertices} vertices need {} GB of memory", times.len(), bytes >> 30);
         return Err(FileError::lacks(&source.path, what, "lower `fps`"));
     }

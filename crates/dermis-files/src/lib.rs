@@ -11,6 +11,7 @@ pub mod load;
 mod near;
 pub mod output;
 mod phrase;
+pub mod place;
 pub mod provenance;
 pub mod sculpts;
 pub mod sequence;

@@ -1,6 +1,7 @@
 //! What a path that leads to no file may have meant.
 
 use crate::phrase::Phrase;
+use crate::place;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
@@ -33,7 +34,7 @@ pub(crate) fn remedy(path: &Path, source: &io::Error) -> Phrase {
 /// A folder that is not there, or names near that of a file that is not there.
 fn of_missing(path: &Path) -> Option<String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !folder.exists() {
+    if !place::exists(folder) {
         let near = of_missing(folder).map_or(String::new(), |near| format!(": {near}"));
         return Some(format!("there is no folder \"{}\"{near}", folder.display()));
     }
@@ -55,7 +56,7 @@ fn of_missing(path: &Path) -> Option<String> {
 /// The first files of a folder.
 fn of_folder(folder: &Path) -> Option<String> {
     let mut names = names_in(folder);
-    names.retain(|name| folder.join(name).is_file());
+    names.retain(|name| place::is_file(&folder.join(name)));
     names.sort_by(|a, b| dermis_io::obj::natural_order(a, b));
     let more = if names.len() > LISTED { ", …" } else { "" };
     let listed: Vec<String> = names.iter().take(LISTED).map(|name| format!("\"{name}\"")).collect();
@@ -67,8 +68,7 @@ fn of_folder(folder: &Path) -> Option<String> {
 
 /// Names in a folder that do not begin with a dot.
 fn names_in(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().take(LOOKED_AT).filter_map(Result::ok);
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let names = place::names(folder).into_iter().flatten().take(LOOKED_AT).filter_map(|name| name.into_string().ok());
     names.filter(|name| !name.starts_with('.')).collect()
 }
 

@@ -8,35 +8,17 @@
 //! Every call of the system that a write makes is a `Step`. The tests let the n-th step fail, for every n.
 
 use crate::error::FileError;
+pub use crate::place::Existing;
+use crate::place::{self, Part, Writer};
 pub use crate::provenance::folder_of;
 use dermis_io::WriteError;
 use dermis_io::gltf::compress_glb;
 use serde::{Deserialize, Serialize};
-use std::fs::{File, TryLockError};
 use std::io::{self, BufWriter, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-use tempfile::{Builder, NamedTempFile};
-
-/// How names of files under way begin and end.
-const PART: (&str, &str) = (".dermis-", ".tmp");
 
 /// The mark of a folder that is not written to its end.
 const UNFINISHED: &str = ".dermis-unfinished";
-
-/// From this age on, a file under way that nobody holds is a killed program's. A younger one may not be locked yet.
-const ABANDONED: Duration = Duration::from_secs(60);
-
-/// What happens to an output that is there already.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Existing {
-    /// It stays, and the output is refused.
-    #[default]
-    Keep,
-    /// It is replaced.
-    Replace,
-}
 
 /// How a GLB is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,7 +68,7 @@ fn go_on(_: Step) -> io::Result<()> {
 
 /// The file under way, as its writer sees it.
 pub struct UnderWay<'a> {
-    file: &'a mut File,
+    file: &'a mut Writer,
     before: Before,
 }
 
@@ -114,25 +96,23 @@ impl Seek for UnderWay<'_> {
 /// [`FileError::Exists`], [`FileError::Write`], [`FileError::System`] for a name that the system does not take.
 pub fn reserve(path: &Path, existing: Existing) -> Result<Output, FileError> {
     let failed = |source| FileError::System { path: path.into(), source };
-    // Of a link itself: one that leads nowhere is somebody's, too.
-    let occupied = match std::fs::symlink_metadata(path) {
-        Ok(_) if path.is_dir() => std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()),
-        Ok(_) => true,
-        Err(error) if error.kind() == ErrorKind::NotFound => false,
-        Err(error) => return Err(failed(error)),
+    // A link that leads nowhere is somebody's, too.
+    let occupied = match place::is_taken(path).map_err(failed)? {
+        true if place::is_dir(path) => place::names(path).is_ok_and(|mut names| names.next().is_some()),
+        taken => taken,
     };
     if occupied && existing == Existing::Keep {
         return Err(FileError::Exists { path: path.into() });
     }
     let folder = folder_of(path);
-    if !folder.is_dir() {
+    if !place::is_dir(folder) {
         let reason = format!("the folder \"{}\" does not exist", folder.display());
         return Err(FileError::Write { path: path.into(), reason });
     }
-    let place = if path.is_dir() { path } else { folder };
-    let probe = part_in(place).map_err(|source| FileError::System { path: place.into(), source })?;
+    let within = if place::is_dir(path) { path } else { folder };
+    let probe = Part::in_folder(within).map_err(|source| FileError::System { path: within.into(), source })?;
     drop(probe);
-    remove_abandoned(place);
+    place::remove_abandoned(within);
     Ok(Output { path: path.into(), existing, compress: None, before: go_on })
 }
 
@@ -141,7 +121,7 @@ pub fn reserve(path: &Path, existing: Existing) -> Result<Output, FileError> {
 /// # Errors
 /// As [`reserve`].
 pub fn reserve_file(path: &Path, existing: Existing) -> Result<Output, FileError> {
-    match path.is_dir() {
+    match place::is_dir(path) {
         true => {
             // A full folder is somebody's; so is an empty one, but there the remedy is another name.
             reserve(path, existing)?;
@@ -197,7 +177,7 @@ pub fn reserve_folder(path: &Path, existing: Existing) -> Result<Output, FileErr
         return Err(FileError::Ending { path: path.into(), what, endings: "leave .html out" });
     }
     match reserve(path, existing) {
-        Ok(_) if path.exists() && !path.is_dir() => {
+        Ok(_) if place::exists(path) && !place::is_dir(path) => {
             Err(FileError::Write { path: path.into(), reason: "this is a file, and a folder is to be written".into() })
         }
         other => other,
@@ -215,8 +195,8 @@ impl Output {
     /// # Errors
     /// [`FileError::OwnInput`].
     pub fn keep<'a>(&self, inputs: impl IntoIterator<Item = &'a Path>) -> Result<(), FileError> {
-        let Ok(place) = self.path.canonicalize() else { return Ok(()) };
-        match inputs.into_iter().any(|input| input.canonicalize().is_ok_and(|input| input == place)) {
+        let Ok(own) = place::real(&self.path) else { return Ok(()) };
+        match inputs.into_iter().any(|input| place::real(input).is_ok_and(|input| input == own)) {
             true => Err(FileError::OwnInput { path: self.path.clone() }),
             false => Ok(()),
         }
@@ -299,7 +279,7 @@ impl Output {
     /// # Errors
     /// [`FileError::System`]; of the writer [`FileError::System`] or [`FileError::Write`].
     pub fn folder(&self) -> Result<impl Fn(&str, &[u8]) -> Result<(), FileError> + use<'_>, FileError> {
-        let made = (self.before)(Step::MakeFolder).and_then(|()| std::fs::create_dir_all(&self.path));
+        let made = (self.before)(Step::MakeFolder).and_then(|()| place::make_folder(&self.path));
         made.map_err(|source| FileError::System { path: self.path.clone(), source })?;
         Ok(|name: &str, bytes: &[u8]| {
             write_whole(&self.path.join(name), Existing::Replace, self.before, |out| write_all(out, bytes))
@@ -317,17 +297,17 @@ impl Output {
     ) -> Result<(), E> {
         let failed = |source| FileError::System { path: self.path.clone(), source };
         let (write, mark) = (self.folder()?, self.path.join(UNFINISHED));
-        match (self.before)(Step::Mark).and_then(|()| File::create_new(&mark)) {
+        match (self.before)(Step::Mark).and_then(|()| place::make_file(&mark)) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(failed(error).into()),
             _ => task(&write)?,
         }
-        Ok((self.before)(Step::Unmark).and_then(|()| std::fs::remove_file(&mark)).map_err(failed)?)
+        Ok((self.before)(Step::Unmark).and_then(|()| place::remove(&mark)).map_err(failed)?)
     }
 }
 
 /// Whether a folder was not written to its end.
 pub(crate) fn is_unfinished(folder: &Path) -> bool {
-    folder.join(UNFINISHED).exists()
+    place::exists(&folder.join(UNFINISHED))
 }
 
 fn write_all(out: &mut dyn Write, bytes: &[u8]) -> Result<(), WriteError> {
@@ -342,59 +322,18 @@ fn write_whole(
 ) -> Result<(), FileError> {
     let failed = |source| FileError::System { path: path.into(), source };
     let folder = folder_of(path);
-    let mut part = before(Step::Create).and_then(|()| part_in(folder)).map_err(failed)?;
-    task(&mut UnderWay { file: part.as_file_mut(), before }).map_err(FileError::write(path))?;
-    before(Step::Sync).and_then(|()| part.as_file().sync_all()).map_err(failed)?;
+    let mut part = before(Step::Create).and_then(|()| Part::in_folder(folder)).map_err(failed)?;
+    task(&mut UnderWay { file: part.writer(), before }).map_err(FileError::write(path))?;
+    before(Step::Sync).and_then(|()| part.sync()).map_err(failed)?;
     before(Step::Rename).map_err(failed)?;
-    let moved = match existing {
-        Existing::Replace => part.persist(path),
-        Existing::Keep => part.persist_noclobber(path),
-    };
-    match moved {
-        Ok(_) => {}
-        Err(taken) if existing == Existing::Keep && taken.error.kind() == ErrorKind::AlreadyExists => {
+    match part.named(path, existing) {
+        Err(error) if existing == Existing::Keep && error.kind() == ErrorKind::AlreadyExists => {
             return Err(FileError::Exists { path: path.into() });
         }
-        Err(other) => return Err(failed(other.error)),
+        moved => moved.map_err(failed)?,
     }
     // The name lives in the folder, which has a place on the disk of its own.
-    #[cfg(unix)]
-    before(Step::SyncFolder).and_then(|()| File::open(folder)?.sync_all()).map_err(failed)?;
-    Ok(())
-}
-
-/// The folder of a file.
-/// A new file of a random name, locked while it is under way, and removed unless it is persisted.
-fn part_in(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = Builder::new();
-    builder.prefix(PART.0).suffix(PART.1);
-    // As any program's files: what the user's mask leaves of it.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let part = builder.tempfile_in(folder)?;
-    // Where files cannot be locked, none is ever taken for abandoned.
-    let _ = part.as_file().lock();
-    Ok(part)
-}
-
-/// Removes what killed programs left: files under way that are old and locked by nobody.
-fn remove_abandoned(folder: &Path) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for entry in entries.filter_map(Result::ok) {
-        let name = entry.file_name();
-        let is_part = name.to_str().is_some_and(|name| name.starts_with(PART.0) && name.ends_with(PART.1));
-        // Of the entry itself: a link is never followed.
-        let old = entry
-            .metadata()
-            .is_ok_and(|m| m.is_file() && m.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > ABANDONED)));
-        if !(is_part && old) {
-            continue;
-        }
-        let free = File::open(entry.path()).is_ok_and(|file| !matches!(file.try_lock(), Err(TryLockError::WouldBlock)));
-        if free {
-            let _ = std::fs::remove_file(entry.path());
-        }
-    }
+    before(Step::SyncFolder).and_then(|()| place::sync_folder(folder)).map_err(failed)
 }
 
 /// The ending of a file's name, in lower case; empty if there is none.

@@ -3,6 +3,7 @@
 //! A model and its report are given away. What they say of their inputs ([`Provenance::stated`]) is therefore the path below their own
 //! folder, or the name alone of a file elsewhere. [`load::found`](crate::load::found) goes the other way.
 
+use crate::place;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path, PathBuf};
 
@@ -51,15 +52,15 @@ impl Provenance {
         };
         let start = after(after(0, '=', 1), ':', 2);
         let (before, rest) = word.split_at(start);
-        let is_one = rest.starts_with(separators) || is_drive(rest) || Path::new(rest).exists();
+        let is_one = rest.starts_with(separators) || is_drive(rest) || place::exists(Path::new(rest));
         if !is_one && rest.contains(char::is_whitespace) {
             let words: Vec<String> = rest.split_whitespace().map(|word| self.stated_word(word, folder)).collect();
             return format!("{before}{}", words.join(" "));
         }
         let name = rest.rfind(separators).map_or(0, |at| at + 1);
-        let ends = |at: &usize| Path::new(&rest[..*at]).exists();
+        let ends = |at: &usize| place::exists(Path::new(&rest[..*at]));
         let part = rest.find('#').filter(ends).or_else(|| rest[name..].find(['#', '@']).map(|at| name + at));
-        let (path, part) = rest.split_at(part.filter(|_| !Path::new(rest).exists()).unwrap_or(rest.len()));
+        let (path, part) = rest.split_at(part.filter(|_| !place::exists(Path::new(rest))).unwrap_or(rest.len()));
         if path.is_empty() {
             return word.into();
         }
@@ -97,11 +98,11 @@ fn below(path: &Path, folder: &Path) -> Option<PathBuf> {
 
 /// A folder without links and without `..`; where it is not there, as far as that can be told.
 fn real(folder: &Path) -> Option<PathBuf> {
-    if let Ok(real) = std::fs::canonicalize(folder) {
+    if let Ok(real) = place::real(folder) {
         return Some(real);
     }
     let mut plain = PathBuf::new();
-    for part in std::path::absolute(folder).ok()?.components() {
+    for part in place::absolute(folder).ok()?.components() {
         match part {
             Component::ParentDir => {
                 plain.pop();

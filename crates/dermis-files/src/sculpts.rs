@@ -14,6 +14,7 @@ use crate::load::{
     FileNote, KEEP_ORDER, LOOKED_AT, ReadOptions, Source, check_skins, edges, expect_skins, load_examples,
     load_motion_of, local_of, matching, own_skin, read_contents,
 };
+use crate::place;
 use crate::provenance::name_of;
 use dermis_io::{Contents, Format, MatchError, Matching, Space, match_vertices};
 use dermis_rig::glam::DVec3;
@@ -41,7 +42,7 @@ impl SculptSource {
     /// `elbow_90.obj@12` is the sculpt elbow_90.obj in frame 12 of the poses, unless a file of that whole name exists.
     pub fn parse(text: &str) -> Self {
         match text.rsplit_once('@') {
-            Some((file, at)) if !file.is_empty() && !at.is_empty() && !Path::new(text).exists() => {
+            Some((file, at)) if !file.is_empty() && !at.is_empty() && !place::exists(Path::new(text)) => {
                 Self { file: Source::parse(file), at: Some(at.into()) }
             }
             _ => Source::parse(text).into(),

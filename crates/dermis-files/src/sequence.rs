@@ -8,12 +8,13 @@ use crate::error::FileError;
 use crate::load::{FileNote, ReadOptions, Source, expect_finite, matching, pick_clip, read_contents, sample_times};
 use dermis_io::{Contents, Space};
 use dermis_rig::glam::DVec3;
+use dermis_rig::memory::at_most;
 use dermis_rig::{Mesh, make_unique};
 
 /// Frames per second of frames without times.
 const RATE: f64 = 24.0;
 /// Bytes that the frames may take in memory.
-const MOST_BYTES: u64 = 8 << 30;
+const MOST_BYTES: u64 = at_most(8u64 << 30) as u64;
 
 /// One mesh in motion: a rest shape and clips of frames.
 #[derive(Clone, Debug)]
@@ -216,7 +217,7 @@ fn takes(
     let mut takes = Vec::new();
     for clip in clips {
         let times = sample_times(clip, source, options)?;
-        if 24 * (times.len() * mesh.positions.len()) as u64 > MOST_BYTES {
+        if (times.len() as u64).saturating_mul(24 * mesh.positions.len() as u64) > MOST_BYTES {
             let what = format!("{} frames of the clip \"{}\" do not fit in memory", times.len(), clip.name);
             return Err(FileError::lacks(&source.path, what, "sample it at a lower rate with `fps`"));
         }

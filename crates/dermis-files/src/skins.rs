@@ -3,6 +3,7 @@
 use crate::carried::Carried;
 use crate::error::FileError;
 use crate::output::{Output, ending};
+use crate::place;
 use crate::provenance::name_of;
 use dermis_io::alembic::AlembicScene;
 use dermis_io::gltf::{GlbClip, GlbScene, GlbWritten};
@@ -188,11 +189,12 @@ fn files_of<'a>(
 /// Frames of an earlier, longer motion in the same folder would be taken for the end of this one.
 fn remove_older_frames(folder: &Path, written: &std::collections::HashSet<String>) -> Result<(), FileError> {
     let failed = |source| FileError::System { path: folder.into(), source };
-    for entry in std::fs::read_dir(folder).map_err(failed)?.filter_map(Result::ok) {
-        let name = entry.file_name().to_string_lossy().into_owned();
+    for name in place::names(folder).map_err(failed)? {
+        let path = folder.join(&name);
+        let name = name.to_string_lossy().into_owned();
         let number = name.strip_prefix("frame_").and_then(|n| n.strip_suffix(".obj"));
         if number.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit())) && !written.contains(&name) {
-            std::fs::remove_file(entry.path()).map_err(failed)?;
+            place::remove(&path).map_err(failed)?;
         }
     }
     Ok(())

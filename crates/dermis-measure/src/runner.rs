@@ -2,10 +2,12 @@
 
 use crate::MeasureError;
 use dermis_deform::{Baked, Guarded, RiggedDeformer, Runner};
+use dermis_rig::clock::Instant;
 use dermis_rig::glam::{DVec3, Vec3};
+use dermis_rig::memory::at_most;
 use dermis_rig::progress::proceed;
 use dermis_rig::{BoneTransforms, ExampleSet, Motion, Progress, Rig, WorldPose};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The skins of every frame of a motion, and what running the model gave.
 ///
@@ -96,7 +98,7 @@ pub struct Posed {
 }
 
 /// Bytes that the skins of a motion may take.
-const MOST_BYTES: u64 = 8 << 30;
+const MOST_BYTES: u64 = at_most(8u64 << 30) as u64;
 
 /// Refuses a motion whose frames do not fit in memory at once, at `bytes` per frame and vertex.
 ///

@@ -10,6 +10,7 @@ use crate::local::Local;
 use crate::play_error::PlayError;
 use crate::scene::{Axes, Drive, Fault, From, Scene, SceneError, Size, Turn, few};
 use dermis_rig::glam::{DMat3, DQuat, DVec3};
+use dermis_rig::memory::at_most;
 use dermis_rig::pattern::matches;
 use dermis_rig::progress::proceed;
 use dermis_rig::rotation::{nearest_rotation, quat_from_matrix};
@@ -322,10 +323,10 @@ impl<'a> Player<'a> {
 }
 
 /// The most poses of one bone that a motion holds: 3 GB of matrices, or an hour of 388 bones at 24 frames per second.
-const MOST_POSES: usize = 1 << 25;
+const MOST_POSES: usize = at_most(3u64 << 30) / 96;
 
 /// The most letters of expressions that a scene evaluates: some minutes, where the grass of the repository takes 8e6 and a moment.
-const MOST_LETTERS: usize = 20_000_000_000;
+const MOST_LETTERS: u64 = 20_000_000_000;
 
 /// Refuses scenes that would take more memory or time than anybody waits for.
 fn check_size(
@@ -364,7 +365,7 @@ fn check_size(
     let a_frame = scene.controls.iter().map(|control| of_all(&control.numbers)).sum::<usize>()
         + scene.drives.iter().zip(driven).map(|(drive, bones)| of_drive(drive) * bones.len()).sum::<usize>()
         + scene.shapes.iter().zip(shapes).map(|((_, value), targets)| letters(value) * targets.len()).sum::<usize>();
-    let all = a_frame.saturating_mul(frames);
+    let all = (a_frame as u64).saturating_mul(frames as u64);
     match all > MOST_LETTERS {
         true => fault(format!("{frames} frames evaluate {all} letters of expressions; {MOST_LETTERS} are the most")),
         false => Ok(()),

@@ -17,9 +17,11 @@
 //! ```
 
 pub mod appearance;
+pub mod clock;
 pub mod examples;
 pub mod index;
 pub mod influences;
+pub mod memory;
 pub mod mesh;
 pub mod mirror;
 pub mod morph;

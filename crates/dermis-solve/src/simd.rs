@@ -5,7 +5,8 @@
 //! the crate `pulp`, which names its vectors and has as many lanes as the level. No `unsafe` is needed for either. Levels differ in
 //! whether a product and a sum are rounded once or twice ([`Fma`], `mul_add_e`).
 //!
-//! The level is one for the process: the best the machine has, unless [`set_level`] says otherwise.
+//! The level is one for the process: the best the machine has, unless [`set_level`] says otherwise. WebAssembly has the level scalar alone,
+//! with whatever vectors the module is compiled for: none of its vectors rounds a product and a sum once.
 
 pub use pulp::{Simd, WithSimd};
 
@@ -65,6 +66,7 @@ impl FromStr for Level {
 
 /// The levels of this machine, best last.
 pub fn available() -> Vec<Level> {
+    #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(unused_mut))]
     let mut found = vec![Level::Scalar];
     #[cfg(target_arch = "aarch64")]
     found.extend(pulp::aarch64::Neon::try_new().map(|_| Level::Neon));
@@ -156,6 +158,7 @@ pub trait Kernel {
 
 /// Runs a kernel with the level in use. Costs a few nanoseconds: call it for thousands of operations.
 pub fn run<K: Kernel>(kernel: K) -> K::Output {
+    #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))]
     struct With<K, F>(K, std::marker::PhantomData<F>);
     impl<K: Kernel, F: Fma> pulp::NullaryFnOnce for With<K, F> {
         type Output = K::Output;

@@ -4,7 +4,7 @@
 //! one of them: `verbs::fit` learns, `verbs::weights` makes skinning weights, `verbs::export` makes files for engines, and so on.
 //! Rooms share [`measure`] (scores) and [`joint_limits`] (a file of limits).
 //!
-//! [`load`], [`output`], [`provenance`], [`skins`] and [`convert`] are those of `dermis-files`. Progress and cancelling are arguments;
+//! [`load`], [`output`], [`place`], [`provenance`], [`skins`] and [`convert`] are those of `dermis-files`. Progress and cancelling are arguments;
 //! nothing here prints.
 
 mod error;
@@ -17,7 +17,7 @@ pub mod verbs;
 
 #[cfg(feature = "figures")]
 pub use dermis_figures as figures;
-pub use dermis_files::{FileError, Part, Phrase, convert, load, output, provenance, skins};
+pub use dermis_files::{FileError, Part, Phrase, convert, load, output, place, provenance, skins};
 pub use error::Error;
 pub use {
     dermis_autorig as autorig, dermis_deform as deform, dermis_fit as fits, dermis_io as io, dermis_motion as motion,

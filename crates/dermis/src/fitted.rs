@@ -25,7 +25,7 @@ pub fn fit(rig: &Rig, examples: &Examples, method: &Method) -> Result<Fitted, Er
 /// # Errors
 /// As [`fit`], and [`Error::Cancelled`].
 pub fn fit_with(rig: &Rig, examples: &Examples, method: &Method, progress: Progress<'_>) -> Result<Fitted, Error> {
-    let start = std::time::Instant::now();
+    let start = dermis_rig::clock::Instant::now();
     let learnt = method.fit(&FitInput::new(rig, examples), progress)?;
     let poses = learnt.training_poses(examples.examples().iter().map(|example| &example.transforms));
     let (model, report, _) = learnt.rigged(rig, &poses)?;

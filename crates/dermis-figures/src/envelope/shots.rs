@@ -7,7 +7,7 @@ use crate::learning::Model;
 use dermis_fit::method::Method;
 use dermis_report::figures::{Exhibit, Figure, Measured, Verdict};
 use dermis_report::page::{PageTable, Quantity};
-use std::time::Instant;
+use dermis_rig::clock::Instant;
 
 /// Of so many frames of a shot one is simulated, shot after shot.
 const ONE_IN: [usize; 3] = [1, 2, 4];

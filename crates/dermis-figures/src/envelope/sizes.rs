@@ -6,10 +6,10 @@ use dermis_fit::mwe::{MweSettings, fit_mwe};
 use dermis_fit::{BasePoses, Training, silent};
 use dermis_report::figures::{Exhibit, Figure, Measured, Verdict};
 use dermis_report::page::{PageTable, Quantity};
+use dermis_rig::clock::Instant;
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Skeleton};
 use dermis_solve::Random;
-use std::time::Instant;
 
 /// A creature: points, bones, poses, bones that a point reads at most, seconds that its fit took in 2002.
 struct Creature {

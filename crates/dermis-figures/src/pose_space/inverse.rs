@@ -11,9 +11,9 @@ use dermis_fit::mwe::RowChoice;
 use dermis_measure::Movement;
 use dermis_report::figures::{CaptionedDrawing, Drawing, Exhibit, Figure, LineChart, Measured, Scale, Series, Verdict};
 use dermis_report::page::{PageTable, Quantity};
+use dermis_rig::clock::Instant;
 use dermis_rig::glam::DVec3;
 use dermis_solve::Random;
-use std::time::Instant;
 
 /// The figures.
 pub(super) fn figures() -> Result<Vec<Figure>, FigureError> {

@@ -3,13 +3,13 @@
 use crate::error::FileError;
 use crate::near::reason;
 use crate::output::is_unfinished;
+use crate::place::{self, Opened};
 use crate::provenance::name_of;
 use dermis_io::npz::{BundleShapes, inverted::Inverted};
 use dermis_io::{Contents, Format, ReadError, Space, Warning};
 use dermis_rig::MorphTargets;
 use sha2::{Digest, Sha256};
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -46,41 +46,19 @@ pub struct Needs {
 /// # Errors
 /// [`FileError::System`].
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, FileError> {
-    read_file(path).map_err(failed(path))
+    place::read(path).map_err(failed(path))
 }
 
 /// A file to be read in pieces, and its length in bytes.
 ///
 /// # Errors
 /// [`FileError::System`].
-pub fn open_file(path: &Path) -> Result<(File, u64), FileError> {
-    open(path).map_err(failed(path))
+pub fn open_file(path: &Path) -> Result<(Opened, u64), FileError> {
+    place::open(path).map_err(failed(path))
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> FileError + use<'_> {
     move |source| FileError::System { path: path.into(), source }
-}
-
-/// A device such as /dev/zero, which a hostile file may name, would never end, and a pipe would be waited for.
-fn expect_file(path: &Path) -> io::Result<()> {
-    let found = std::fs::metadata(path)?;
-    match (found.is_file(), found.is_dir()) {
-        (true, _) => Ok(()),
-        (_, true) => Err(ErrorKind::IsADirectory.into()),
-        _ => Err(io::Error::new(ErrorKind::InvalidInput, "this is no file")),
-    }
-}
-
-fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    expect_file(path)?;
-    std::fs::read(path)
-}
-
-fn open(path: &Path) -> io::Result<(File, u64)> {
-    expect_file(path)?;
-    let file = File::open(path)?;
-    let length = file.metadata()?.len();
-    Ok((file, length))
 }
 
 /// Formats people will try that are not read yet, by the ending of their names.
@@ -122,7 +100,7 @@ pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote),
 /// # Errors
 /// As [`read_contents`].
 pub fn read_contents_with(path: &Path, space: &Space, wanted: BundleShapes) -> Result<(Contents, FileNote), FileError> {
-    if path.is_dir() {
+    if place::is_dir(path) {
         return read_folder(path, space);
     }
     let bytes = read_bytes(path)?;
@@ -208,13 +186,13 @@ pub(crate) fn expect_finite(contents: &Contents, path: &Path) -> Result<(), File
 /// # Errors
 /// [`FileError::System`]; [`FileError::Lacks`] for a folder that was not written to its end.
 pub fn names_in(folder: &Path, endings: &[&str]) -> Result<Vec<String>, FileError> {
-    let listing = std::fs::read_dir(folder).map_err(failed(folder))?;
+    let listing = place::names(folder).map_err(failed(folder))?;
     if is_unfinished(folder) {
         let hint = "write it again; or, to read what is there, remove the file .dermis-unfinished from it";
         return Err(FileError::lacks(folder, "this folder was not written to its end", hint));
     }
     let mut names: Vec<String> = listing
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter_map(|name| name.into_string().ok())
         .filter(|name| endings.iter().any(|ending| name.to_ascii_lowercase().ends_with(ending)))
         .collect();
     names.sort_by(|a, b| dermis_io::obj::natural_order(a, b));
@@ -225,7 +203,7 @@ pub fn names_in(folder: &Path, endings: &[&str]) -> Result<Vec<String>, FileErro
 fn beside(folder: &Path) -> impl Fn(&str, u64) -> io::Result<Vec<u8>> + use<'_> {
     move |path, most| {
         let mut bytes = Vec::new();
-        let opened = open(&folder.join(path)).map_err(|error| io::Error::new(error.kind(), reason(&error)));
+        let opened = place::open(&folder.join(path)).map_err(|error| io::Error::new(error.kind(), reason(&error)));
         opened?.0.take(most).read_to_end(&mut bytes)?;
         Ok(bytes)
     }

@@ -2,6 +2,7 @@
 
 use super::{Source, hash_of};
 use crate::error::FileError;
+use crate::place;
 use crate::provenance::name_of;
 use std::path::{Path, PathBuf};
 
@@ -17,12 +18,13 @@ pub fn found(source: &Source, hash: Option<&str>, folder: &Path) -> Result<Sourc
     let beside = |path: &Path| if is_here { path.to_path_buf() } else { folder.join(path) };
     // A file with # in its name was written as one, and read as a part of another where it was not seen.
     let whole = PathBuf::from(source.to_string());
-    if let Some(whole) = [beside(&whole), whole].into_iter().find(|whole| source.part.is_some() && whole.exists()) {
+    if let Some(whole) = [beside(&whole), whole].into_iter().find(|whole| source.part.is_some() && place::exists(whole))
+    {
         return Ok(Source { path: whole, part: None });
     }
     let mut candidates: Vec<PathBuf> = Vec::new();
     for candidate in [beside(path), path.clone(), beside(&name), name] {
-        if candidate.exists() && !candidates.contains(&candidate) {
+        if place::exists(&candidate) && !candidates.contains(&candidate) {
             candidates.push(candidate);
         }
     }

@@ -1,6 +1,7 @@
 //! Files as the user names them.
 
 use crate::error::FileError;
+use crate::place;
 use crate::provenance::name_of;
 use dermis_io::Contents;
 pub use dermis_rig::pattern::matches;
@@ -23,7 +24,9 @@ impl Source {
     /// "arm", unless a file of that whole name exists.
     pub fn parse(text: &str) -> Self {
         match text.split_once('#') {
-            Some((path, part)) if !Path::new(text).exists() => Self { path: path.into(), part: Some(part.into()) },
+            Some((path, part)) if !place::exists(Path::new(text)) => {
+                Self { path: path.into(), part: Some(part.into()) }
+            }
             _ => Self { path: text.into(), part: None },
         }
     }

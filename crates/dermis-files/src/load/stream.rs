@@ -3,9 +3,9 @@
 use super::sets::holds;
 use super::{FileNote, ReadOptions, Source, expect_finite, hash_of, load_examples, with_both};
 use crate::error::FileError;
+use crate::place;
 use dermis_io::{Contents, ReadError, Space, Warning};
 use dermis_rig::{Example, ExampleSet, Rig};
-use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 
 /// Examples that are held at a time.
@@ -89,11 +89,10 @@ fn bundle<E: From<FileError>>(
 ) -> Result<Option<Streamed>, E> {
     let path = &source.path;
     let failed = |source| FileError::System { path: path.clone(), source };
-    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+    if place::exists(path) && !place::is_file(path) {
         return Ok(None);
     }
-    let mut file = File::open(path).map_err(failed)?;
-    let bytes = file.metadata().map_err(failed)?.len();
+    let (mut file, bytes) = place::open(path).map_err(failed)?;
     let mut start = Vec::new();
     (&mut file).take(2).read_to_end(&mut start).map_err(failed)?;
     if start != b"PK" {

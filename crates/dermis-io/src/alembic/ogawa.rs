@@ -7,7 +7,7 @@
 use crate::contents::{Format, ReadError};
 
 /// The bit that tells a block from a group.
-pub(super) const BLOCK: u64 = 1 << 63;
+pub(super) const BLOCK: u64 = 1u64 << 63;
 
 pub(super) fn damaged(reason: impl Into<String>) -> ReadError {
     ReadError::Damaged { format: Format::Alembic, reason: reason.into() }

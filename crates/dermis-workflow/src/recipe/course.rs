@@ -1,6 +1,6 @@
 //! How far a recipe is: its plan of steps and the step under way make one fraction of the whole, for whoever shows progress.
 
-use std::time::Instant;
+use dermis_rig::clock::Instant;
 
 /// The steps of a recipe, and how far it is.
 #[derive(Clone, Debug)]

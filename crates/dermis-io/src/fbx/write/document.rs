@@ -304,7 +304,7 @@ impl Properties {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "fbx"))]
 mod tests {
     use super::*;
 

@@ -39,7 +39,7 @@ pub(super) fn edges(counts: &[usize], vertices: &[u32], normals: &[[f64; 3]]) ->
     (first, smooth)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "fbx"))]
 mod tests {
     use super::super::{common_space, write};
     use crate::skinned_scene::SkinnedScene;

@@ -2,6 +2,7 @@
 
 use super::damaged;
 use crate::contents::ReadError;
+use dermis_rig::memory::at_most;
 use std::cell::Cell;
 
 /// Bytes of memory that may still be taken: 256 for every byte read, and 64 MiB. Binary layers compress and share values, and
@@ -21,7 +22,7 @@ impl Budget {
     /// Another file of `file` bytes was read.
     pub fn grow(&self, file: usize) {
         self.read.set(self.read.get().saturating_add(file));
-        self.left.set(self.left.get().saturating_add(file.saturating_mul(256)).min(8 << 30));
+        self.left.set(self.left.get().saturating_add(file.saturating_mul(256)).min(at_most(8u64 << 30)));
     }
 
     /// Takes `bytes` off.

@@ -40,7 +40,7 @@ impl Rep {
     }
 
     pub fn payload(self) -> u64 {
-        self.0 & ((1 << 48) - 1)
+        self.0 & ((1u64 << 48) - 1)
     }
 
     pub fn is_inlined(self) -> bool {

@@ -9,20 +9,22 @@ use dermis_measure::{ErrorStats, MeasureError};
 use dermis_motion::anatomy::Anatomy;
 use dermis_motion::crowd::Crowd;
 use dermis_report::scene_picture::{Canvas, DrawnSkin};
+use dermis_rig::clock::Instant;
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
+use dermis_rig::memory::at_most;
 use dermis_rig::{BoneTransforms, Progress, Rig};
 use dermis_solve::Random;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Instances of a level that are measured.
 const MEASURED: usize = 48;
 /// A joint that jumps at the seam by so many steps of a frame is told.
 const JUMP: f64 = 3.0;
 /// Bytes that stored skins may take.
-const MOST_BYTES: u64 = 4 << 30;
+const MOST_BYTES: u64 = at_most(4u64 << 30) as u64;
 
 /// What the colour of an instance says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -19,10 +19,10 @@ use dermis_fit::decompose::{
     Bandwidth, BoneKind, ClusteringSettings, DecomposeReport, DecomposeSettings, Decomposition, Effort, Hierarchy,
     Sequence, Task, cluster, decompose, hierarchy, rotation_only, without_outliers,
 };
+use dermis_rig::clock::Instant;
 use dermis_rig::glam::{DAffine3, DMat3};
 use dermis_rig::{BoneTransforms, Influences, Skeleton};
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 
 /// How bones and weights are found, with the settings that serve it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

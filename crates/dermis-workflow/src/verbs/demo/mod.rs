@@ -26,7 +26,10 @@ pub struct Files {
 ///
 /// They lie in it as `tools/make_body.py` packs them, a third of what the compression of bundles leaves.
 pub static FILES: LazyLock<Files> = LazyLock::new(|| {
+    #[cfg(feature = "body")]
     const PACKED: &[u8] = include_bytes!("../../../../../assets/body/body.lzma");
+    #[cfg(not(feature = "body"))]
+    const PACKED: &[u8] = &[];
     // Above the dictionary.
     const KILOBYTES: u32 = 1 << 15;
     let part = |reader: &mut LzmaReader<&[u8]>, length: [u8; 8]| {
@@ -121,6 +124,13 @@ pub fn walk() -> Result<(Skeleton, Option<Influences>, Motion), Error> {
 }
 
 fn read(path: &Path, bytes: &[u8]) -> Result<Contents, FileError> {
+    if cfg!(not(feature = "body")) {
+        return Err(FileError::lacks(
+            path,
+            "the bundled body is not part of this build of Dermis",
+            "name files of your own",
+        ));
+    }
     let name = path.display().to_string();
     dermis_io::npz::read(bytes, &name).map_err(|source| FileError::Read { path: path.into(), source })
 }

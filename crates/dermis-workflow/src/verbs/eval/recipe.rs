@@ -14,10 +14,10 @@ use crate::verbs::suggest::{Advice, advice_json, advice_table, lacks};
 use dermis_deform::baked::BakedBase;
 use dermis_io::ModelFile;
 use dermis_rig::ExampleSet;
+use dermis_rig::clock::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::time::Instant;
 
 /// An evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -17,8 +17,8 @@ use crate::load::LoadedRig;
 use dermis_fit::Progress;
 use dermis_fit::method::{Learnt, Solved};
 use dermis_io::{ModelFile, ModelHeader};
+use dermis_rig::clock::Instant;
 use dermis_rig::{BoneTransforms, ExampleSet};
-use std::time::Instant;
 
 /// A fitted model, with what only the fit knows.
 #[derive(Clone, Debug)]

@@ -20,6 +20,7 @@ use crate::verbs::invert::{ShownSkin, load_sculpts, load_stack};
 use crate::verbs::suggest::{Advice, advice_json, advice_table};
 use dermis_deform::RiggedDeformer;
 use dermis_files::load::found;
+use dermis_files::place;
 use dermis_files::provenance::folder_of;
 use dermis_fit::Progress;
 use dermis_fit::method::share::Share;
@@ -401,7 +402,7 @@ impl FitRecipe {
         for (file, hash) in self.files_mut() {
             let Ok(there) = found(file, hash, folder) else { continue };
             let below = Provenance::Relative.stated(&there.path, Path::new("."));
-            let is_same = std::fs::canonicalize(&below).ok() == std::fs::canonicalize(&there.path).ok();
+            let is_same = place::real(&below).ok() == place::real(&there.path).ok();
             match (is_same, there.path.is_relative()) {
                 (true, _) => *file = Source { path: below, ..there },
                 (false, true) => *file = there,

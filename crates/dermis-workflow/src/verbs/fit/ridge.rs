@@ -10,9 +10,9 @@ use dermis_measure::ErrorAccumulator;
 use dermis_report::page::{Page, Provenance, shown_positions};
 use dermis_report::ridge_page::{RidgePage, RidgePageStep};
 use dermis_report::unit_of;
+use dermis_rig::clock::Instant;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Example, ExampleSet};
-use std::time::Instant;
 
 /// One place of the slider.
 #[derive(Clone, Debug)]

@@ -18,6 +18,7 @@ use dermis_io::WriteError;
 use dermis_io::model_file::fingerprint;
 use dermis_io::part_file::{self, PartFile, PartHeader, VERSION};
 use dermis_io::share_file::{self, ShareFile, ShareHeader};
+use dermis_rig::clock::Instant;
 use dermis_rig::skeleton::row;
 use dermis_rig::{BoneTransforms, Example, ExampleSet, Influences, Rig, Rows};
 use serde::Deserialize;
@@ -25,7 +26,6 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// A fit whose examples come one after another, and are not held.
 pub enum Streaming<'a> {

@@ -9,6 +9,7 @@ use dermis_io::deformer_protocol::{
     Heard, Listener, MAGIC, VERSION, call_frame, frame, greeting, pose_frame, rig_frame, skin_call, skin_length,
     skin_points,
 };
+use dermis_rig::clock::Instant;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Rig};
 use std::io::{Read, Write};
@@ -16,7 +17,7 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Bytes of the program's standard error that are kept, to be quoted.
 const LAST_WORDS: usize = 400;

@@ -13,10 +13,11 @@ use dermis_fit::inverse::{Coupled, InverseMethod, InverseSettings, MAX_CORRECTIO
 use dermis_fit::method::contradictions;
 use dermis_fit::{MethodError, Progress};
 use dermis_io::Space;
+use dermis_rig::clock::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// An inversion of sculpts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -12,6 +12,7 @@ use crate::recipe::{
 };
 use crate::verbs::weights::{check_ending, write_rig};
 use dermis_autorig::{AutoRig, AutoRigSettings, Convention, Template, Verdict, autorig};
+use dermis_files::place;
 use dermis_io::{Contents, Space, UpAxis};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Rig, Skeleton};
@@ -298,7 +299,7 @@ impl RigRecipe {
 
 /// A template from a skinned rig.
 fn own_template(path: &Path) -> Result<(Template, Vec<FileNote>), Error> {
-    let missing = !path.exists() && ending(path).is_empty();
+    let missing = !place::exists(path) && ending(path).is_empty();
     if missing {
         let what = "there is no such template, and no such file";
         return Err(Error::lacks(

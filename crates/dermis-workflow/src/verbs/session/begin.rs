@@ -7,11 +7,10 @@ use super::states::{check_method, default_method};
 use crate::load::{LoadedRig, ReadOptions, load_examples, load_motion, load_rig, read_bytes};
 use crate::output::{Existing, ending, reserve_file};
 use crate::recipe::{Input, Watch, seen, step};
-use dermis_files::FileError;
+use dermis_files::{FileError, place};
 use dermis_fit::method::Method;
 use dermis_rig::{Example, ExampleSet, Frame, Motion};
 use serde::{Deserialize, Serialize};
-use std::fs::create_dir_all;
 use std::path::Path;
 
 /// What a session begins with.
@@ -91,7 +90,7 @@ impl Session {
         method: &Method,
     ) -> Result<Self, crate::Error> {
         let rig = &loaded.rig;
-        create_dir_all(folder).map_err(|source| FileError::System { path: folder.into(), source })?;
+        place::make_folder(folder).map_err(|source| FileError::System { path: folder.into(), source })?;
         let lock = lock(folder)?;
         expect_free(folder)?;
         let (mut rig_file, mut copy) = copied(folder, path, loaded.notes.first().map(|note| note.hash.as_str()))?;
@@ -132,15 +131,15 @@ impl Session {
 /// Refuses a folder that is somebody's.
 pub(super) fn expect_free(folder: &Path) -> Result<(), crate::Error> {
     let taken = |what| Err(Error::Taken { folder: folder.into(), what }.into());
-    if folder.join(NAME).exists() {
+    if place::exists(&folder.join(NAME)) {
         return taken("there is a session in this folder already");
     }
-    if folder.exists() && !folder.is_dir() {
+    if place::exists(folder) && !place::is_dir(folder) {
         return taken("this is a file, and a session is a folder");
     }
-    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+    let Ok(mut names) = place::names(folder) else { return Ok(()) };
     let ours = |name: &str| LEFTOVERS.contains(&name) || name.starts_with(".dermis-");
-    match entries.filter_map(Result::ok).all(|entry| ours(&entry.file_name().to_string_lossy())) {
+    match names.all(|name| ours(&name.to_string_lossy())) {
         true => Ok(()),
         false => taken("this folder holds other files"),
     }
@@ -153,7 +152,7 @@ fn copied(folder: &Path, path: &Path, hash: Option<&str>) -> Result<(RigFile, Lo
     let file = own.map_or_else(|| format!("{RIG}rig.{}", ending(path)), |name| format!("{RIG}{name}"));
     let place = folder.join(&file);
     let within = folder.join(RIG);
-    create_dir_all(&within).map_err(|source| FileError::System { path: within, source })?;
+    place::make_folder(&within).map_err(|source| FileError::System { path: within, source })?;
     reserve_file(&place, Existing::Replace)?.write(&read_bytes(path)?)?;
     let copy = load_rig(&place).map_err(|error| Error::RigInParts { path: path.into(), why: error.to_string() })?;
     let sha256 = copy.notes.first().map(|note| note.hash.clone()).unwrap_or_default();

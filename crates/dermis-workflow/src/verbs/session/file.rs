@@ -3,6 +3,7 @@
 use super::error::Error;
 use crate::load::read_bytes;
 use crate::output::{Existing, reserve_file};
+use dermis_files::place;
 use dermis_fit::method::Method;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -359,7 +360,7 @@ impl SessionFile {
     /// [`Error::NoSession`], [`Error::Newer`], [`Error::Damaged`] and those of reading.
     pub fn read(folder: &Path) -> Result<Self, crate::Error> {
         let path = folder.join(NAME);
-        if !path.is_file() {
+        if !place::is_file(&path) {
             return Err(Error::NoSession { folder: folder.into() }.into());
         }
         let bytes = read_bytes(&path)?;

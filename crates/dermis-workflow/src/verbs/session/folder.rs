@@ -6,13 +6,13 @@ use crate::load::{LoadedRig, ReadOptions, Source, hash_of, load_examples, load_m
 use crate::output::{Existing, reserve_file};
 use crate::verbs::suggest::model_of_weights;
 use dermis_files::FileError;
+use dermis_files::place::{self, Lock};
 use dermis_io::npz::{StoredFloat, write};
 use dermis_io::{Contents, Format, ModelFile, Record, Space, to_bytes};
 use dermis_measure::WideRunner;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Example, ExampleSet, Motion, Rig};
 use sha2::{Digest, Sha256};
-use std::fs::{File, OpenOptions, TryLockError, create_dir_all};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub struct Session {
     pub(super) file: SessionFile,
     pub(super) rig: LoadedRig,
     /// Held until the session is closed.
-    _lock: Option<File>,
+    _lock: Option<Lock>,
 }
 
 /// What is done with a session.
@@ -41,13 +41,13 @@ impl Session {
     /// # Errors
     /// [`Error::NoSession`], [`Error::Busy`], [`Error::Damaged`], [`Error::Newer`], [`Error::RigChanged`]; those of reading.
     pub fn open(folder: &Path, access: Access) -> Result<Self, crate::Error> {
-        if !folder.join(super::file::NAME).is_file() {
+        if !place::is_file(&folder.join(super::file::NAME)) {
             return Err(Error::NoSession { folder: folder.into() }.into());
         }
         let lock = (access == Access::Change).then(|| lock(folder)).transpose()?;
         let file = SessionFile::read(folder)?;
         let path = folder.join(&file.rig.file);
-        if !path.is_file() || hash_of(&path)? != file.rig.sha256 {
+        if !place::is_file(&path) || hash_of(&path)? != file.rig.sha256 {
             return Err(Error::RigChanged { path }.into());
         }
         let mut rig = load_rig(&path)?;
@@ -59,7 +59,7 @@ impl Session {
     }
 
     /// A session that was just made, whose lock is held.
-    pub(super) fn made(folder: &Path, file: SessionFile, rig: LoadedRig, lock: File) -> Self {
+    pub(super) fn made(folder: &Path, file: SessionFile, rig: LoadedRig, lock: Lock) -> Self {
         Self { folder: folder.into(), file, rig, _lock: Some(lock) }
     }
 
@@ -210,7 +210,7 @@ pub(super) fn skin(model: &ModelFile, pose: &BoneTransforms) -> Result<Vec<DVec3
 
 /// Refuses a file of the session that is gone, or another one.
 pub(super) fn expect(path: &Path, hash: &str) -> Result<(), crate::Error> {
-    match path.is_file() && hash_of(path)? == hash {
+    match place::is_file(path) && hash_of(path)? == hash {
         true => Ok(()),
         false => Err(Error::FileChanged { path: path.into() }.into()),
     }
@@ -220,15 +220,11 @@ pub(super) fn expect(path: &Path, hash: &str) -> Result<(), crate::Error> {
 ///
 /// # Errors
 /// [`Error::Busy`], and those of the system.
-pub(super) fn lock(folder: &Path) -> Result<File, crate::Error> {
+pub(super) fn lock(folder: &Path) -> Result<Lock, crate::Error> {
     let path = folder.join("lock");
-    let failed = |source| FileError::System { path: path.clone(), source };
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(Error::Busy { folder: folder.into() }.into()),
-        // Some network drives cannot lock: there the last writer holds.
-        Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => Err(failed(error).into()),
-        _ => Ok(file),
+    match place::lock(&path) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Err(Error::Busy { folder: folder.into() }.into()),
+        locked => Ok(locked.map_err(|source| FileError::System { path, source })?),
     }
 }
 
@@ -236,7 +232,7 @@ pub(super) fn lock(folder: &Path) -> Result<File, crate::Error> {
 pub(super) fn put(folder: &Path, room: &str, bytes: &[u8]) -> Result<String, crate::Error> {
     let hash: String = Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let room = folder.join(room);
-    create_dir_all(&room).map_err(|source| FileError::System { path: room.clone(), source })?;
+    place::make_folder(&room).map_err(|source| FileError::System { path: room.clone(), source })?;
     reserve_file(&room.join(format!("{hash}.npz")), Existing::Replace)?.write(bytes)?;
     Ok(hash)
 }

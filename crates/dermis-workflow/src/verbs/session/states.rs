@@ -6,10 +6,9 @@ use super::folder::{Session, expect};
 use super::scores::{Change, scores};
 use crate::load::{ReadOptions, hash_of};
 use crate::recipe::{Existing, FitDone, FitExamples, FitOutputs, FitRecipe, Input, Watch};
-use dermis_files::FileError;
+use dermis_files::{FileError, place};
 use dermis_fit::Cancelled;
 use dermis_fit::method::{BaseChoice, FitWarning, JointMethod, Method};
-use std::fs::create_dir_all;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -159,7 +158,7 @@ impl Session {
         let number = self.file.next_model();
         let path = self.model_path(number);
         let folder = self.folder.join("models");
-        create_dir_all(&folder).map_err(|source| FileError::System { path: folder, source })?;
+        place::make_folder(&folder).map_err(|source| FileError::System { path: folder, source })?;
         let rig = input(&self.folder.join(&self.file.rig.file), &self.file.rig.sha256);
         let recipe = FitRecipe {
             read: ReadOptions { trust_order: true, ..ReadOptions::default() },

@@ -342,13 +342,13 @@ impl TransferRecipe {
         let mut all = Vec::new();
         for input in &self.to {
             let path = &input.file.path;
-            if !path.is_dir() {
+            if !dermis_files::place::is_dir(path) {
                 all.push(input.clone());
                 continue;
             }
-            let entries =
-                std::fs::read_dir(path).map_err(|source| crate::FileError::System { path: path.clone(), source })?;
-            let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+            let names = dermis_files::place::names(path)
+                .map_err(|source| crate::FileError::System { path: path.clone(), source })?;
+            let mut files: Vec<PathBuf> = names.map(|name| path.join(name)).collect();
             files.retain(|path| is_mesh_file(&ending(path)));
             files.sort();
             if files.is_empty() {

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::load::{FileNote, LoadedRig, ReadOptions, Source, motion_of, names_in, poses_for_rig, read_contents};
+use dermis_files::place;
 use dermis_fit::register::Known;
 use dermis_fit::{Scan, ScanSurface};
 use dermis_io::Contents;
@@ -121,7 +122,7 @@ pub fn hold_poses(loaded: &LoadedRig, sources: &[PathBuf], options: &ReadOptions
 fn files(sources: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let mut found = Vec::new();
     for path in sources {
-        if !path.is_dir() {
+        if !place::is_dir(path) {
             found.push(path.clone());
             continue;
         }
