@@ -40,8 +40,8 @@ export class Engine {
    * Opens the engine.
    *
    * @param {BufferSource | WebAssembly.Module} wasm the module, or its bytes
-   * @param {(step: string, done: number, total: number) => unknown} [progress] hears how far a recipe is, thousands of times in a fit;
-   *   what is true stops it
+   * @param {(step: string, fraction: number, left: string) => unknown} [progress] hears how far a recipe is, thousands of times in a fit: the
+   *   step, the part of the whole that is done, and the time left, or nothing; what is true stops it
    */
   static async open(wasm, progress) {
     const module = wasm instanceof WebAssembly.Module ? wasm : await WebAssembly.compile(wasm);
@@ -50,9 +50,9 @@ export class Engine {
     const dermis = {
       now: () => performance.now(),
       // What is thrown must not pass through the module, which would not clean up: it stops the recipe first.
-      progress: (at, length, done, total) => {
+      progress: (at, length, leftAt, leftLength, fraction) => {
         try {
-          return engine.#progress?.(string(at, length), done, total) ? 1 : 0;
+          return engine.#progress?.(string(at, length), fraction, string(leftAt, leftLength)) ? 1 : 0;
         } catch (error) {
           engine.#thrown = { error };
           return 1;

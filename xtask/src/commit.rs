@@ -34,7 +34,6 @@ pub fn run(install_tools: bool) -> ExitCode {
             python::make_environment().err().map(|e| format!("what checks the Python package was not installed: {e}")),
         );
         notes.extend(bpy::make_environments());
-        notes.extend(engine::install().err().map(|e| format!("a compiler for WebAssembly was not installed: {e}")));
     }
     steps.run("format", || of(cargo("fmt").args(["--all", "--check"])));
     steps.run("deps", deps::step);

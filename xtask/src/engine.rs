@@ -5,7 +5,10 @@
 //! browsers, unpacked below `target/tools` and not installed; it brings the sources of the standard library, which is compiled along.
 
 use crate::commit::{Outcome, of};
-use crate::tools::{answers, apt_update, folder, output_of, run as ran};
+use crate::page::{self, BODY};
+use crate::tools::{
+    answers, apt_update, folder, has_browser, has_gltf_validator, has_playwright, output_of, run as ran,
+};
 use crate::usage::usage;
 use crate::workspace::{Build, cargo, dermis, root, target};
 use std::path::{Path, PathBuf};
@@ -21,10 +24,19 @@ const C_FLAGS: &str = "-O2 -msimd128 -DUFBX_NO_LIBC -DUFBX_NO_STDIO";
 /// The standard library where it is compiled along: as rustup has it.
 const OF_STD: [&str; 5] = ["core", "alloc", "std", "hashbrown", "compiler_builtins"];
 
-/// Builds the engine, prints its size, and runs its test against the program.
+/// Builds the engine and the pages, prints their sizes, and runs their tests against the program; before that, if it is asked for, brings the
+/// compiler.
 pub fn run(arguments: &[&str]) -> ExitCode {
-    if let [extra, ..] = arguments {
-        return usage(&format!("\"{extra}\" is not understood here"));
+    match arguments {
+        [] => {}
+        ["--install-tools"] if Toolchain::found().is_some() => println!("a compiler for WebAssembly is here"),
+        ["--install-tools"] => {
+            if let Err(error) = install() {
+                println!("a compiler for WebAssembly was not installed: {error}");
+                return ExitCode::FAILURE;
+            }
+        }
+        [extra, ..] => return usage(&format!("\"{extra}\" is not understood here")),
     }
     let outcome = match dermis(Build::Release) {
         Some(program) => check(&program),
@@ -56,15 +68,28 @@ fn check(program: &Path) -> Outcome {
         return Outcome::NotRun("a clang that compiles for WebAssembly, and llvm-ar: the engine reads no FBX".into());
     }
     let desk = target().join("xtask/browser");
-    if let Err(error) = by_the_program(program, &desk) {
-        println!("{error}");
-        return Outcome::Failed;
+    let made = by_the_program(program, &desk).and_then(|()| page::make(&module, TARGET, &target().join("browser")));
+    let [_, page] = match made {
+        Ok(pages) => pages,
+        Err(error) => {
+            println!("{error}");
+            return Outcome::Failed;
+        }
+    };
+    match of(Command::new("node").arg(root().join("js/test/engine.mjs")).arg(module).arg(&desk)) {
+        Outcome::Passed => {}
+        other => return other,
     }
-    of(Command::new("node").arg(root().join("js/test/engine.mjs")).arg(module).arg(desk))
+    if !has_browser() || !has_playwright() || !has_gltf_validator() {
+        return Outcome::NotRun(
+            "the page in Chromium: Chromium, or the npm packages playwright-core and gltf-validator".into(),
+        );
+    }
+    of(Command::new("node").arg(root().join("js/test/page.mjs")).arg(folder()).arg(page).arg(desk).arg(program))
 }
 
 /// What the step needs, and where it comes from.
-pub const MISSING: &str = "a compiler for WebAssembly (rustup target add wasm32-unknown-unknown; on Debian cargo xtask test --install-tools; \
+pub const MISSING: &str = "a compiler for WebAssembly (rustup target add wasm32-unknown-unknown; on Debian cargo xtask browser --install-tools; \
                            or name a folder with Debian's rustc-web in DERMIS_WASM_TOOLCHAIN)";
 
 /// What compiles for browsers.
@@ -184,7 +209,7 @@ fn by_the_program(program: &Path, desk: &Path) -> Result<(), String> {
     let failed = |what: &Path, error: std::io::Error| format!("{}: {error}", what.display());
     let _ = std::fs::remove_dir_all(desk);
     std::fs::create_dir_all(desk).map_err(|error| failed(desk, error))?;
-    for name in ["body.glb", "body_exercise.npz", "body_walk.npz"] {
+    for name in BODY {
         let file = root().join("assets/body").join(name);
         std::fs::copy(&file, desk.join(name)).map_err(|error| failed(&file, error))?;
     }

@@ -16,6 +16,7 @@ mod deps;
 mod engine;
 mod fuzz;
 mod gpu;
+mod page;
 #[cfg(test)]
 mod papers;
 mod python;

@@ -24,6 +24,7 @@ pub fn install() -> Vec<String> {
     attempt("Mono", has_mono(), &|| apt(&["mono-mcs", "mono-runtime", "libmono-system-core4.0-cil"]));
     attempt("gltf-validator", has_gltf_validator(), &|| npm("gltf-validator@2.0.0-dev.3.10"));
     attempt("three", has_three(), &|| npm("three@0.187.0"));
+    attempt("playwright-core", has_playwright(), &|| npm("playwright-core@1.64.1"));
     attempt("ajv", has_schema_validator(), &|| npm("ajv@8.20.0"));
     attempt("numpy", python_with("numpy").is_some(), &numpy);
     attempt("USD", usd().is_some(), &|| environment("usd", USD, &["usd-core==26.11", "numpy"]).map(|_| ()));
@@ -117,7 +118,7 @@ fn has_sanitizers() -> bool {
 }
 
 /// Whether there is a browser that `tools/screenshot.sh` takes.
-fn has_browser() -> bool {
+pub fn has_browser() -> bool {
     browser().is_some()
 }
 
@@ -129,7 +130,7 @@ pub fn browser() -> Option<PathBuf> {
 }
 
 /// Whether `tools/validate_gltf.mjs` finds its validator: without files it ends with 2, without the validator with 3.
-fn has_gltf_validator() -> bool {
+pub fn has_gltf_validator() -> bool {
     let mut node = Command::new("node");
     let run = node.arg("tools/validate_gltf.mjs").current_dir(root()).stdin(Stdio::null()).output();
     run.is_ok_and(|run| run.status.code() == Some(2))
@@ -143,6 +144,11 @@ fn has_schema_validator() -> bool {
 }
 
 /// Whether three.js is below `target/tools`, where the pages of the tests look for it.
+/// Whether the package that clicks in Chromium is there.
+pub fn has_playwright() -> bool {
+    folder().join("node_modules/playwright-core/package.json").is_file()
+}
+
 fn has_three() -> bool {
     three().is_some()
 }

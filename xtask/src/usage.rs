@@ -36,7 +36,9 @@ usage: cargo xtask VERB
                           bytes of a viewer page, and JavaScript per frame in Chromium (docs/browser.md)
   blender [--release]     the Blender add-on: an extension and a zip for older ways to install, below target/blender,
                           and its tests in each Blender that is there (docs/blender.md)
-  browser                 the engine for browsers, its size, and recipes that run in it and in the program (CONTRIBUTING.md)
+  browser [--install-tools]
+                          the page that fits in a browser, its size, and recipes that run in it and in the program (docs/page.md);
+                          --install-tools unpacks Debian's compiler for WebAssembly below target/tools
   c                       the C library as it is given away, and its size (docs/c.md)
   corpus DIR [--quick] [--out FILE]
                           hold the program against an independent reading of the character files that DIR holds

@@ -6,7 +6,7 @@
 //! Texts and files cross as an address and a length in the module's memory. For what it hands over the host asks for room
 //! (`dermis_alloc`), fills it, and passes it on once: the called function takes it over. What a function answers stays until the next call,
 //! `dermis_given` bytes from where that points. The host offers three functions, in the module `dermis`: `now`, milliseconds of any clock;
-//! `progress`, which stops the recipe by anything but 0; and `panicked`, the last words before the module ends in a trap. A host opens a
+//! `progress`, which hears the step, the time left in words or nothing, and the part of the whole that is done, and which stops the recipe by anything but 0; and `panicked`, the last words before the module ends in a trap. A host opens a
 //! new module then.
 //!
 //! A build for another target has the answers without the module, for their tests.

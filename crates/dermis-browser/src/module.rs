@@ -3,18 +3,19 @@
 use crate::answer::answer;
 use dermis_workflow::fits::Cancelled;
 use dermis_workflow::place;
-use dermis_workflow::recipe::Watch;
+use dermis_workflow::recipe::{Course, Watch};
 use dermis_workflow::rig::clock;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 mod host {
     #[link(wasm_import_module = "dermis")]
     unsafe extern "C" {
         pub safe fn now() -> f64;
-        pub fn progress(step: *const u8, length: usize, done: f64, total: f64) -> i32;
+        pub fn progress(step: *const u8, length: usize, left: *const u8, left_length: usize, fraction: f64) -> i32;
         pub fn panicked(text: *const u8, length: usize);
     }
 }
@@ -106,12 +107,20 @@ pub extern "C" fn dermis_files() -> usize {
 }
 
 /// Tells the host how far a recipe is.
-struct Host;
+#[derive(Default)]
+struct Host(Mutex<Course>);
 
 impl Watch for Host {
+    fn plan(&self, steps: &[(&str, f64)]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).plan(steps);
+    }
+
     fn at(&self, step: &str, done: u64, total: u64) -> ControlFlow<Cancelled> {
-        // SAFETY: the text outlives the call, and the host reads no more than its length.
-        match unsafe { host::progress(step.as_ptr(), step.len(), done as f64, total as f64) } {
+        let mut course = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        course.go_to(step, done, total);
+        let (name, left) = (course.name(), course.remaining().unwrap_or_default());
+        // SAFETY: the texts outlive the call, and the host reads no more than their lengths.
+        match unsafe { host::progress(name.as_ptr(), name.len(), left.as_ptr(), left.len(), course.fraction()) } {
             0 => ControlFlow::Continue(()),
             _ => ControlFlow::Break(Cancelled),
         }
@@ -126,5 +135,5 @@ impl Watch for Host {
 pub unsafe extern "C" fn dermis_run(recipe: *mut u8, length: usize) -> usize {
     // SAFETY: the host vouches for it.
     let recipe = unsafe { text(recipe, length) };
-    give(answer(&recipe, &Host).to_string().into_bytes())
+    give(answer(&recipe, &Host::default()).to_string().into_bytes())
 }

@@ -13,7 +13,7 @@
 
 mod archive;
 mod check;
-mod notices;
+pub mod notices;
 mod source;
 
 use crate::blender::{self, Zips};

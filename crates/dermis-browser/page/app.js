@@ -1,0 +1,226 @@
+// The page: files, what was understood, the fit, its report, and what can be saved.
+
+const $ = (id) => document.getElementById(id);
+/** The files of the page, in their order: { name, told, role, can, at }. */
+let files = [];
+let alsoExamples = false;
+let desk;
+
+/** An element with attributes, and children that are elements or texts. */
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+const megabytes = (bytes) => `${(bytes / 1e6).toFixed(bytes < 1e6 ? 2 : 1)} MB`;
+const counted = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+
+/** Says what went wrong, and what to do. */
+function refuse(error) {
+  if (error instanceof Stopped) return;
+  $("error").hidden = false;
+  $("error").replaceChildren(make("b", {}, error.message), ...(error.remedy ? [make("span", {}, ` ${error.remedy}`)] : []));
+  $("error").scrollIntoView({ block: "nearest" });
+}
+
+/** Runs what a person asked for; nothing else can be asked for meanwhile. */
+async function busy(work) {
+  $("error").hidden = true;
+  document.body.dataset.state = "busy";
+  show();
+  try {
+    await work();
+  } catch (error) {
+    refuse(error);
+  } finally {
+    document.body.dataset.state = "ready";
+    $("progress").hidden = true;
+    show();
+  }
+}
+
+/** Files of a drop, those of folders with their paths. */
+async function dropped(transfer) {
+  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  if (!entries.some((entry) => entry.isDirectory)) return [...transfer.files];
+  const found = [];
+  const visit = async (entry, path) => {
+    if (entry.isFile) {
+      const file = await new Promise((done, fail) => entry.file(done, fail));
+      found.push(Object.defineProperty(file, "path", { value: path + entry.name }));
+      return;
+    }
+    const reader = entry.createReader();
+    // A reader gives a hundred entries at a time, and none at the end.
+    for (;;) {
+      const some = await new Promise((done, fail) => reader.readEntries(done, fail));
+      if (!some.length) break;
+      for (const one of some) await visit(one, `${path}${entry.name}/`);
+    }
+  };
+  for (const entry of entries) await visit(entry, "");
+  return found;
+}
+
+/** Takes files in, and says what they are. A folder of numbered files is one input. What is no input goes again, and is named. */
+async function take(list) {
+  if (!list.length) return;
+  const added = await desk.add(list);
+  let refused = null;
+  for (const name of new Set(added.map(inputOf))) {
+    try {
+      const [told] = (await desk.run({ inspect: { files: [{ file: name }] } })).outcome;
+      if (told.error) throw new Error(told.error);
+      files = files.filter((file) => file.name !== name);
+      files.push({ name, told, can: rolesOf(told), role: "none", at: "" });
+    } catch (error) {
+      // A texture or a buffer stays for the file that names it.
+      if (isBeside(name)) continue;
+      refused ??= error;
+      await forget(name);
+    }
+  }
+  guess();
+  if (refused) throw refused;
+}
+
+/** A file below a folder of numbered OBJ files stands for the folder. */
+function inputOf(name) {
+  const folder = name.slice(0, name.lastIndexOf("/"));
+  const isMany = folder && desk.names.filter((other) => other.startsWith(`${folder}/`) && /\.obj$/i.test(other)).length > 1;
+  return isMany && /\.obj$/i.test(name) ? folder : name;
+}
+
+/** Whether a file is one that others name: a picture, a buffer, a library of materials. */
+function isBeside(name) {
+  return /\.(png|jpe?g|webp|ktx2|bin|mtl|tga|exr|txt|md)$/i.test(name);
+}
+
+function guess() {
+  const guessed = guessRoles(files.map(({ told }) => told));
+  alsoExamples = guessed.alsoExamples;
+  files.forEach((file, at) => { file.role = guessed.roles[at]; });
+}
+
+/** What a file holds, in words. */
+function holds({ told }) {
+  const words = [told.format];
+  if (told.mesh) words.push(counted(told.mesh.vertices, "vertex", "vertices"));
+  if (told.skeleton) words.push(counted(told.skeleton.bones, "bone"));
+  if (told.poses) words.push(counted(told.poses, "pose"));
+  if (told.skins) words.push(counted(told.skins, "skin"));
+  if (told.clips?.length) words.push(counted(told.clips.length, "clip"));
+  if (told.morph_targets?.length) words.push(counted(told.morph_targets.length, "morph target"));
+  if (told.unit) words.push(`in ${told.unit}`);
+  return words.join(", ");
+}
+
+function rowOf(file, at) {
+  const menu = make("select", { "aria-label": `role of ${file.name}`, onchange: ({ target }) => { file.role = target.value; show(); } },
+    ...file.can.map((role) => make("option", { value: role, selected: role === file.role }, ROLES[role])));
+  const frame = make("input", { type: "text", size: 6, value: file.at, placeholder: "frame", "aria-label": `pose of ${file.name}`,
+    oninput: ({ target }) => { file.at = target.value.trim(); } });
+  const drop = make("button", { type: "button", class: "link", onclick: () => busy(() => remove(at)) }, "remove");
+  const words = ({ what, count, first }) => `${count}: ${what}${first ? ` (first: ${first})` : ""}`;
+  const flaws = file.told.flaws.map((flaw) => make("div", {}, make("small", {}, words(flaw))));
+  return make("tr", {}, make("td", {}, file.name), make("td", {}, holds(file), ...flaws), make("td", { class: "n" }, megabytes(file.told.bytes)),
+    make("td", {}, menu, ...(file.role === "sculpt" ? [" at ", frame] : [])), make("td", {}, drop));
+}
+
+async function remove(at) {
+  const [{ name }] = files.splice(at, 1);
+  await forget(name);
+  guess();
+}
+
+/** Takes an input off the desk: a file, or all files of a folder. */
+async function forget(name) {
+  for (const file of desk.names.filter((one) => one === name || one.startsWith(`${name}/`))) await desk.remove(file);
+}
+
+/** Shows the files, and which steps can be taken. */
+function show() {
+  const isBusy = document.body.dataset.state === "busy";
+  $("files").hidden = files.length === 0;
+  $("rows").replaceChildren(...files.map(rowOf));
+  const held = files.filter(({ role }) => role === "held");
+  $("judged").hidden = files.length === 0;
+  $("judged").textContent = held.length
+    ? `The error is measured on ${held.map(({ name }) => name).join(", ")}, which the fit does not see.`
+    : "No file is held out: the error is cross-validated, each fifth of the examples by a fit of the others.";
+  $("fit").disabled = isBusy || !files.length;
+  $("stop").disabled = !isBusy;
+  for (const element of document.querySelectorAll("#rows select, #rows input, #rows button, #pick, #body, #saves button")) element.disabled = isBusy;
+}
+
+/** Shows how far a recipe is. */
+function progress(step, fraction, left) {
+  $("progress").hidden = false;
+  $("bar").value = fraction;
+  $("step").textContent = left ? `${step}, ${left} left` : step;
+}
+
+async function fit() {
+  $("result").hidden = true;
+  const recipe = fitRecipe(files, { folds: 5, alsoExamples });
+  $("recipe").textContent = JSON.stringify(recipe, null, 2);
+  const { outcome, seconds, memory } = await desk.run(recipe, progress);
+  const report = await desk.take(REPORT);
+  const model = await desk.take(MODEL);
+  // What is exported reads the model; the engine may be another by then.
+  await desk.keep(MODEL, model);
+  $("verdict").textContent = outcome.verdict ?? "";
+  $("told").textContent = `${seconds.toFixed(1)} s, ${megabytes(memory)} of memory, on one thread of this browser. Nothing left this page.`;
+  URL.revokeObjectURL($("report").src);
+  $("report").src = URL.createObjectURL(new Blob([report], { type: "text/html" }));
+  const ready = { "model.dermis": model, "report.html": report, "recipe.json": new TextEncoder().encode(`${JSON.stringify(recipe, null, 2)}\n`) };
+  const names = [...Object.keys(EXPORTS), ...Object.keys(ready)];
+  $("saves").replaceChildren(...names.map((name) => make("button", { type: "button", class: "plain", id: `save-${name}`,
+    onclick: () => busy(() => save(name, ready)) }, name)));
+  $("result").hidden = false;
+}
+
+/** Saves a file; an export is made first. */
+async function save(name, ready) {
+  if (!ready[name]) {
+    const motion = files.find(({ role, told }) => ["held", "poses"].includes(role) || (role === "examples" && told.poses > 1))?.name;
+    await desk.run(exportRecipe(name, motion), progress);
+    ready[name] = await desk.take(`results/${name}`);
+  }
+  const link = make("a", { download: name, href: URL.createObjectURL(new Blob([ready[name]])) });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+/** The bytes of a text in base64. */
+function bytesOf(text) {
+  return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+}
+
+async function begin() {
+  if (!WebAssembly.validate(SIMD)) throw new Lacking("this browser has no vectors in WebAssembly", "use a browser of 2023 or later");
+  const unpacked = new Blob([bytesOf($("wasm").textContent)]).stream().pipeThrough(new DecompressionStream("gzip"));
+  desk = new Desk(await new Response(unpacked).arrayBuffer(), $("worker").textContent);
+  const body = $("body-files").textContent;
+  $("body").hidden = !body;
+  $("body").onclick = () => busy(() => take(JSON.parse(body).map(([name, text]) => new File([bytesOf(text)], name))));
+  $("pick").onchange = ({ target }) => busy(() => take([...target.files]));
+  $("fit").onclick = () => busy(fit);
+  $("stop").onclick = () => desk.stop();
+  for (const kind of ["dragover", "drop"]) {
+    addEventListener(kind, (event) => {
+      event.preventDefault();
+      if (kind === "drop") busy(async () => take(await dropped(event.dataTransfer)));
+    });
+  }
+}
+
+/** A module of one function with a vector: engines without vectors refuse it. */
+const SIMD = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11]);
+
+begin().then(() => { document.body.dataset.state = "ready"; show(); }, refuse);

@@ -1,0 +1,126 @@
+// The files that a person dropped, and the engine that works on them. The page keeps the files, so that an engine that was stopped, or that
+// ended, is opened again without a loss.
+
+class Desk {
+  /** Files by the names that recipes have for them. */
+  #files = new Map();
+  #wasm;
+  #source;
+  #worker = null;
+  #waiting = new Map();
+  #next = 1;
+  #heard = null;
+
+  /**
+   * @param {ArrayBuffer} wasm the module
+   * @param {string} source what the worker runs
+   */
+  constructor(wasm, source) {
+    this.#wasm = wasm;
+    this.#source = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  }
+
+  /** Names of the files. */
+  get names() {
+    return [...this.#files.keys()];
+  }
+
+  /** Adds files; one of the same name is replaced. Result: their names. */
+  async add(files) {
+    const put = [...files].map((file) => [nameOf(file), file]);
+    const bytes = await Promise.all(put.map(async ([name, file]) => [name, await file.arrayBuffer()]));
+    await this.#ask({ put: bytes }, bytes.map(([, buffer]) => buffer));
+    put.forEach(([name, file]) => this.#files.set(name, file));
+    return put.map(([name]) => name);
+  }
+
+  /** Keeps what a recipe wrote, for this engine and for one that is opened later. */
+  async keep(name, bytes) {
+    this.#files.set(name, new Blob([bytes]));
+    await this.#ask({ put: [[name, bytes]] });
+  }
+
+  /** Takes a file away. */
+  async remove(name) {
+    this.#files.delete(name);
+    if (this.#worker) await this.#ask({ take: name });
+  }
+
+  /** Runs a recipe; `heard` hears the step, the part of the whole that is done, and the time left. Result: outcome, seconds, bytes of memory. */
+  async run(recipe, heard = null) {
+    this.#heard = heard;
+    try {
+      return await this.#ask({ run: recipe });
+    } finally {
+      this.#heard = null;
+    }
+  }
+
+  /** Takes what a recipe wrote. */
+  async take(name) {
+    return this.#ask({ take: name });
+  }
+
+  /** Ends what runs. Recipes that are waited for fail with `Stopped`. */
+  stop() {
+    this.#end(new Stopped());
+  }
+
+  #end(why) {
+    this.#worker?.terminate();
+    this.#worker = null;
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    waiting.forEach(({ fail }) => fail(why));
+  }
+
+  /** A worker with the engine and the files. */
+  async #open() {
+    if (this.#worker) return;
+    const worker = new Worker(this.#source);
+    this.#worker = worker;
+    worker.onmessage = ({ data }) => this.#hear(data);
+    worker.onerror = ({ message }) => this.#end(new Error(message || "the worker ended"));
+    await this.#send({ open: this.#wasm });
+    const files = await Promise.all([...this.#files].map(async ([name, file]) => [name, await file.arrayBuffer()]));
+    // Recipes write below a folder that is there, so that no result has the name of an input.
+    files.push(["results/.here", new ArrayBuffer(0)]);
+    await this.#send({ put: files }, files.map(([, buffer]) => buffer));
+  }
+
+  async #ask(job, hand = []) {
+    await this.#open();
+    return this.#send(job, hand);
+  }
+
+  #send(job, hand = []) {
+    const id = this.#next++;
+    return new Promise((done, fail) => {
+      this.#waiting.set(id, { done, fail });
+      this.#worker.postMessage({ id, ...job }, hand);
+    });
+  }
+
+  #hear({ id, done, failed, step, fraction, left }) {
+    if (id === undefined) return this.#heard?.(step, fraction, left);
+    const { done: finish, fail } = this.#waiting.get(id) ?? {};
+    this.#waiting.delete(id);
+    if (!failed) return finish?.(done);
+    const error = Object.assign(new Error(failed.text), { remedy: failed.remedy });
+    fail?.(error);
+    if (failed.ended) this.#end(error);
+  }
+}
+
+/** A recipe was stopped by the person. */
+class Stopped extends Error {
+  constructor() {
+    super("stopped");
+    this.name = "Stopped";
+  }
+}
+
+/** What a recipe calls a dropped file: its path below the folder that was dropped, else its name. */
+function nameOf(file) {
+  return (file.path ?? file.webkitRelativePath ?? "") || file.name;
+}

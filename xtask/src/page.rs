@@ -1,0 +1,90 @@
+//! The page that fits in a browser: one file with the engine inside, and one that has the bundled body as well. `crates/dermis-browser/page`
+//! has its parts.
+
+use crate::release::notices::Graph;
+use crate::workspace::root;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The files of the bundled body that the page offers.
+pub const BODY: [&str; 3] = ["body.glb", "body_exercise.npz", "body_walk.npz"];
+
+/// Scripts of the page, in the order in which they need each other.
+const SCRIPTS: [&str; 4] = ["recipe.js", "roles.js", "desk.js", "app.js"];
+
+/// Writes both pages into a folder, the one without the body first, and prints what they weigh.
+///
+/// # Errors
+/// A text for people.
+pub fn make(module: &Path, machine: &str, folder: &Path) -> Result<[PathBuf; 2], String> {
+    let page = |name: &str| read(&format!("crates/dermis-browser/page/{name}"));
+    let wasm = std::fs::read(module).map_err(|error| format!("{}: {error}", module.display()))?;
+    // A worker is a classic script: what others import, it has in itself.
+    let engine = read("js/dermis_engine.js")?.replace("\nexport ", "\n");
+    let parts = [
+        ("STYLE", read("crates/dermis-report/src/page/html/page.css")? + &page("page.css")?),
+        ("LICENCES", escaped(&Graph::read(machine)?.notices(&["dermis-browser"])?)),
+        ("WORKER", engine + &page("worker.js")?),
+        ("APP", SCRIPTS.map(page).into_iter().collect::<Result<Vec<_>, _>>()?.join("\n")),
+        ("WASM", BASE64.encode(gzipped(&wasm))),
+    ];
+    let template = page("page.html")?;
+    let made = [("dermis.html", String::new()), ("dermis-body.html", body()?)];
+    let mut written = Vec::new();
+    for (name, body) in made {
+        let html = filled(&template, &parts, &body)?;
+        let path = folder.join(name);
+        std::fs::write(&path, &html).map_err(|error| format!("{}: {error}", path.display()))?;
+        let megabytes = |bytes: usize| bytes as f64 * 1e-6;
+        let packed = gzipped(html.as_bytes()).len();
+        println!("{}: {:.2} MB, {:.2} MB compressed", path.display(), megabytes(html.len()), megabytes(packed));
+        written.push(path);
+    }
+    <[PathBuf; 2]>::try_from(written).map_err(|_| "two pages were to be written".into())
+}
+
+/// The template with its parts, each in the place that names it.
+fn filled(template: &str, parts: &[(&str, String)], body: &str) -> Result<String, String> {
+    let mut html = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("/*") {
+        let (name, after) = after.split_once("*/").ok_or("a place of the page has no end")?;
+        let part = parts.iter().find(|(known, _)| *known == name).map(|(_, part)| part.as_str());
+        let part = part.or((name == "BODY").then_some(body));
+        html += before;
+        html += part.ok_or_else(|| format!("the page has a place for {name}, which nothing fills"))?;
+        rest = after;
+    }
+    Ok(html + rest)
+}
+
+/// The body's files as the page reads them: names, and bytes in base64.
+fn body() -> Result<String, String> {
+    let file = |name: &str| {
+        let path = root().join("assets/body").join(name);
+        let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok::<_, String>((name.to_owned(), BASE64.encode(bytes)))
+    };
+    let files = BODY.map(file).into_iter().collect::<Result<Vec<_>, _>>()?;
+    serde_json::to_string(&files).map_err(|error| error.to_string())
+}
+
+fn read(path: &str) -> Result<String, String> {
+    std::fs::read_to_string(root().join(path)).map_err(|error| format!("{path}: {error}"))
+}
+
+fn gzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    // A vector takes whatever is written to it.
+    let _ = packed.write_all(bytes);
+    packed.finish().unwrap_or_default()
+}
+
+/// A text as HTML shows it.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
+}
