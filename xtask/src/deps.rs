@@ -133,7 +133,7 @@ const TABLE: &[Rule] = &[
         2980,
         &["dermis-rig", "dermis-deform", "dermis-motion", "dermis-io", "dermis-workflow", TEST_ONLY],
     ),
-    rule("xtask", 7350, &[]),
+    rule("xtask", 7500, &[]),
 ];
 
 /// May be a dev-dependency of every crate.
