@@ -11,7 +11,7 @@ const ROLES = {
 };
 
 /** Names that say that a file is to be held out. */
-const HELD = /walk|run|test|held|unseen|valid/i;
+const HELD = /(?<![a-z])(walk|run|test|held|unseen|valid)/i;
 
 /** What a file can be: its roles, the likeliest first. */
 function rolesOf(told) {
