@@ -98,6 +98,11 @@ export class Engine {
     return answer.outcome;
   }
 
+  /** Answers a question about a session: the bytes of facts and arrays, as `dermis_workflow::verbs::session::live` describes them. */
+  live(question) {
+    return this.#answer(() => this.#calls.dermis_live(...this.#hand(utf8.encode(JSON.stringify(question)))));
+  }
+
   /** Bytes of memory that the engine has taken. They never become fewer: open another engine after a large fit. */
   get memory() {
     return this.#calls.memory.buffer.byteLength;

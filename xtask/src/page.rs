@@ -13,8 +13,25 @@ use std::path::{Path, PathBuf};
 /// The files of the bundled body that the page offers.
 pub const BODY: [&str; 3] = ["body.glb", "body_exercise.npz", "body_walk.npz"];
 
+/// Scripts of the report and its viewer, which draw the page's skins.
+const DRAWING: [&str; 10] = [
+    "page/html/tools.js",
+    "page/html/view/data.js",
+    "page/html/view/shapes.js",
+    "page/html/view/camera.js",
+    "page/html/view/webgl.js",
+    "page/html/view/software.js",
+    "page/html/view/overlay.js",
+    "page/html/view/pointer.js",
+    "page/html/view/controls.js",
+    "viewer/stage.js",
+];
+
 /// Scripts of the page, in the order in which they need each other.
-const SCRIPTS: [&str; 4] = ["recipe.js", "roles.js", "desk.js", "app.js"];
+const SCRIPTS: [&str; 11] = [
+    "recipe.js", "roles.js", "desk.js", "zip.js", "session.js", "surface.js", "brush.js", "gizmo.js", "maps.js", "loop.js",
+    "app.js",
+];
 
 /// Writes both pages into a folder, the one without the body first, and prints what they weigh.
 ///
@@ -29,7 +46,7 @@ pub fn make(module: &Path, machine: &str, folder: &Path) -> Result<[PathBuf; 2],
         ("STYLE", read("crates/dermis-report/src/page/html/page.css")? + &page("page.css")?),
         ("LICENCES", escaped(&Graph::read(machine)?.notices(&["dermis-browser"])?)),
         ("WORKER", engine + &page("worker.js")?),
-        ("APP", SCRIPTS.map(page).into_iter().collect::<Result<Vec<_>, _>>()?.join("\n")),
+        ("APP", app()?),
         ("WASM", BASE64.encode(gzipped(&wasm))),
     ];
     let template = page("page.html")?;
@@ -45,6 +62,13 @@ pub fn make(module: &Path, machine: &str, folder: &Path) -> Result<[PathBuf; 2],
         written.push(path);
     }
     <[PathBuf; 2]>::try_from(written).map_err(|_| "two pages were to be written".into())
+}
+
+/// What runs in the page.
+fn app() -> Result<String, String> {
+    let drawing = DRAWING.iter().map(|name| format!("crates/dermis-report/src/{name}"));
+    let own = SCRIPTS.iter().map(|name| format!("crates/dermis-browser/page/{name}"));
+    Ok(drawing.chain(own).map(|path| read(&path)).collect::<Result<Vec<_>, _>>()?.join("\n"))
 }
 
 /// The template with its parts, each in the place that names it.

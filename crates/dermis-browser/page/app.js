@@ -5,6 +5,7 @@ const $ = (id) => document.getElementById(id);
 let files = [];
 let alsoExamples = false;
 let desk;
+let loop;
 
 /** An element with attributes, and children that are elements or texts. */
 function make(tag, attributes = {}, ...children) {
@@ -70,7 +71,9 @@ async function dropped(transfer) {
 /** Takes files in, and says what they are. A folder of numbered files is one input. What is no input goes again, and is named. */
 async function take(list) {
   if (!list.length) return;
-  const added = await desk.add(list);
+  const added = await desk.add(await unpacked(list));
+  const session = sessionAmong(added);
+  if (session !== undefined) return openSession(session);
   let refused = null;
   for (const name of new Set(added.map(inputOf))) {
     try {
@@ -87,6 +90,38 @@ async function take(list) {
   }
   guess();
   if (refused) throw refused;
+}
+
+/** Files, with those of archives in their place. */
+async function unpacked(list) {
+  const files = await Promise.all([...list].map(async (file) => {
+    if (!/\.zip$/i.test(file.name)) return [file];
+    const inside = await unzipped(new Uint8Array(await file.arrayBuffer()));
+    return inside.map(([name, bytes]) => Object.defineProperty(new File([bytes], name.split("/").at(-1)), "path", { value: name }));
+  }));
+  return files.flat();
+}
+
+/** Opens the session of a folder. */
+async function openSession(folder) {
+  loop = new Loop(desk, $("loop"), busy);
+  $("looped").hidden = false;
+  await loop.open(folder);
+  $("looped").scrollIntoView();
+}
+
+/** Begins a session of the rig, with the motions that are there and the true skins that are held out. */
+async function beginSession() {
+  const named = (...roles) => files.filter(({ role }) => roles.includes(role)).map(({ name }) => name);
+  const rigs = named("rig");
+  if (rigs.length !== 1) throw new Lacking(rigs.length ? `${rigs.length} files are rigs` : "no file is the rig", "give one file the role “rig”: a mesh with a skeleton and weights");
+  // The clips of the rig's own file are motions, too.
+  const clips = files.find(({ name }) => name === rigs[0]).told.clips ?? [];
+  const own = clips.length > 1 ? clips.map(({ name }) => `${rigs[0]}#${name}`) : clips.map(() => rigs[0]);
+  loop = new Loop(desk, $("loop"), busy);
+  $("looped").hidden = false;
+  await loop.begin(rigs[0], [...named("poses", "examples"), ...own], named("held"));
+  $("looped").scrollIntoView();
 }
 
 /** A file below a folder of numbered OBJ files stands for the folder. */
@@ -154,8 +189,10 @@ function show() {
     ? `The error is measured on ${held.map(({ name }) => name).join(", ")}, which the fit does not see.`
     : "No file is held out: the error is cross-validated, each fifth of the examples by a fit of the others.";
   $("fit").disabled = isBusy || !files.length;
+  $("sculpt").disabled = isBusy || !files.some(({ role }) => role === "rig");
   $("stop").disabled = !isBusy;
   for (const element of document.querySelectorAll("#rows select, #rows input, #rows button, #pick, #body, #saves button")) element.disabled = isBusy;
+  $("loop").inert = isBusy;
 }
 
 /** Shows how far a recipe is. */
@@ -167,32 +204,51 @@ function progress(step, fraction, left) {
 
 async function fit() {
   $("result").hidden = true;
-  const recipe = fitRecipe(files, { folds: 5, alsoExamples });
+  const recipe = fitRecipe(files, { folds: 5, alsoExamples, maps: await loop?.paintedMaps() });
   $("recipe").textContent = JSON.stringify(recipe, null, 2);
   const { outcome, seconds, memory } = await desk.run(recipe, progress);
   const report = await desk.take(REPORT);
   const model = await desk.take(MODEL);
-  // What is exported reads the model; the engine may be another by then.
-  await desk.keep(MODEL, model);
-  $("verdict").textContent = outcome.verdict ?? "";
-  $("told").textContent = `${seconds.toFixed(1)} s, ${megabytes(memory)} of memory, on one thread of this browser. Nothing left this page.`;
+  const told = `${seconds.toFixed(1)} s, ${megabytes(memory)} of memory, on one thread of this browser. Nothing left this page.`;
   URL.revokeObjectURL($("report").src);
   $("report").src = URL.createObjectURL(new Blob([report], { type: "text/html" }));
-  const ready = { "model.dermis": model, "report.html": report, "recipe.json": new TextEncoder().encode(`${JSON.stringify(recipe, null, 2)}\n`) };
-  const names = [...Object.keys(EXPORTS), ...Object.keys(ready)];
+  const ready = { "report.html": report, "recipe.json": new TextEncoder().encode(`${JSON.stringify(recipe, null, 2)}\n`) };
+  const motion = files.find(({ role, told }) => ["held", "poses"].includes(role) || (role === "examples" && told.poses > 1))?.name;
+  await deliver(model, { verdict: outcome.verdict ?? "", told, ready, motion });
+}
+
+/** The model of a session is the one that the page saves. */
+async function delivered(model, verdict, motion) {
+  await deliver(model, { verdict, told: "The model of the session. Nothing left this page.", ready: {}, motion });
+  $("result").scrollIntoView({ block: "nearest" });
+}
+
+/** Offers a model to be saved, with what is ready beside it, and what is made of it when it is asked for; `motion` is the clip of that. */
+async function deliver(model, { verdict, told, ready, motion }) {
+  // What is exported reads the model; the engine may be another by then.
+  await desk.keep(MODEL, model);
+  $("verdict").textContent = verdict;
+  $("told").textContent = told;
+  for (const id of ["report", "recipe-box"]) $(id).hidden = !ready["report.html"];
+  const all = { "model.dermis": model, ...ready };
+  const names = [...Object.keys(EXPORTS), ...Object.keys(all)];
   $("saves").replaceChildren(...names.map((name) => make("button", { type: "button", class: "plain", id: `save-${name}`,
-    onclick: () => busy(() => save(name, ready)) }, name)));
+    onclick: () => busy(() => save(name, all, motion)) }, name)));
   $("result").hidden = false;
 }
 
 /** Saves a file; an export is made first. */
-async function save(name, ready) {
+async function save(name, ready, motion) {
   if (!ready[name]) {
-    const motion = files.find(({ role, told }) => ["held", "poses"].includes(role) || (role === "examples" && told.poses > 1))?.name;
     await desk.run(exportRecipe(name, motion), progress);
     ready[name] = await desk.take(`results/${name}`);
   }
-  const link = make("a", { download: name, href: URL.createObjectURL(new Blob([ready[name]])) });
+  saveBytes(name, new Blob([ready[name]]));
+}
+
+/** Hands a file to the browser, which saves it. */
+function saveBytes(name, blob) {
+  const link = make("a", { download: name, href: URL.createObjectURL(blob) });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
@@ -211,6 +267,7 @@ async function begin() {
   $("body").onclick = () => busy(() => take(JSON.parse(body).map(([name, text]) => new File([bytesOf(text)], name))));
   $("pick").onchange = ({ target }) => busy(() => take([...target.files]));
   $("fit").onclick = () => busy(fit);
+  $("sculpt").onclick = () => busy(beginSession);
   $("stop").onclick = () => desk.stop();
   for (const kind of ["dragover", "drop"]) {
     addEventListener(kind, (event) => {

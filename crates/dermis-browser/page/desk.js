@@ -61,6 +61,25 @@ class Desk {
     return this.#ask({ take: name });
   }
 
+  /** Asks about a session that the engine has open. Result: its facts, and its arrays by their names. */
+  async live(question) {
+    const told = readTold(await this.#ask({ live: question }));
+    if (told.facts?.error) throw Object.assign(new Error(told.facts.error.text), { remedy: told.facts.error.remedy });
+    return told;
+  }
+
+  /** Keeps what a recipe wrote below a folder, as `keep` does. Files there are named by what they hold, but for those of JSON. */
+  async keepFolder(folder) {
+    const there = (await this.#ask({ files: true })).filter(([name]) => name.startsWith(`${folder}/`));
+    for (const [name] of there) if (!this.#files.has(name) || name.endsWith(".json")) await this.keep(name, await this.take(name));
+  }
+
+  /** The files below a folder: [[name, bytes], …]. */
+  async folder(folder) {
+    const own = [...this.#files].filter(([name]) => name.startsWith(`${folder}/`));
+    return Promise.all(own.map(async ([name, file]) => [name, new Uint8Array(await file.arrayBuffer())]));
+  }
+
   /** Ends what runs. Recipes that are waited for fail with `Stopped`. */
   stop() {
     this.#end(new Stopped());
@@ -110,6 +129,19 @@ class Desk {
     fail?.(error);
     if (failed.ended) this.#end(error);
   }
+}
+
+/** What the engine told: facts, and arrays of numbers behind them. */
+function readTold(bytes) {
+  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
+  const { facts, arrays } = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
+  const told = { facts };
+  let at = bytes.byteOffset + 4 + length;
+  for (const { name, kind, count } of arrays) {
+    told[name] = kind === "f32" ? new Float32Array(bytes.buffer, at, count) : new Uint32Array(bytes.buffer, at, count);
+    at += 4 * count;
+  }
+  return told;
 }
 
 /** A recipe was stopped by the person. */

@@ -11,8 +11,8 @@ class Lacking extends Error {
   }
 }
 
-/** The fit of files with their roles: [{ name, role, at }], in the order of the page. */
-function fitRecipe(files, { folds, alsoExamples }) {
+/** The fit of files with their roles: [{ name, role, at }], in the order of the page. With a bundle of painted `maps` it is multi-weight enveloping. */
+function fitRecipe(files, { folds, alsoExamples, maps }) {
   const of = (role) => files.filter((file) => file.role === role);
   const rigs = of("rig");
   if (rigs.length !== 1) {
@@ -39,7 +39,8 @@ function fitRecipe(files, { folds, alsoExamples }) {
     examples = { held: list.map(input) };
   }
   const outputs = { model: MODEL, report: REPORT, existing: "replace" };
-  return { fit: { rig: input(rigs[0]), examples, "hold-out": held.map(input), folds: held.length ? 0 : folds, outputs } };
+  const painted = maps ? { "map-table": { file: maps }, method: { mwe: { maps: "table" } } } : {};
+  return { fit: { rig: input(rigs[0]), examples, "hold-out": held.map(input), ...painted, folds: held.length ? 0 : folds, outputs } };
 }
 
 /** What is saved beside the model and its report, made when it is asked for: a file name, and the form of the export. */

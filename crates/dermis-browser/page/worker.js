@@ -1,6 +1,7 @@
 // The engine in a worker: one job at a time, and a file stays until it is dropped. A job is stopped by ending the worker.
 //
-// In: {id, open: bytes of the module} | {id, put: [[name, bytes], …]} | {id, run: recipe} | {id, take: name}.
+// In: {id, open: bytes of the module} | {id, put: [[name, bytes], …]} | {id, run: recipe} | {id, take: name} |
+//     {id, live: question} | {id, files: true}.
 // Out: {id, done} | {id, failed: {text, remedy, ended}}; meanwhile {step, fraction, left}.
 
 let engine;
@@ -25,6 +26,8 @@ const jobs = {
     return { outcome, seconds: (performance.now() - start) / 1e3, memory: engine.memory };
   },
   take: (name) => engine.take(name),
+  live: (question) => engine.live(question),
+  files: () => engine.files(),
 };
 
 onmessage = async ({ data: { id, ...job } }) => {

@@ -1,7 +1,8 @@
 //! A recipe as a text, and what came of it as another.
 
 use dermis_workflow::recipe::{Recipe, Watch};
-use dermis_workflow::{Part, Phrase};
+use dermis_workflow::verbs::session::live::{Ask, Live, Told};
+use dermis_workflow::{Error, Part, Phrase};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -11,8 +12,25 @@ pub fn answer(recipe: &str, watch: &dyn Watch) -> Value {
     let ran = Recipe::from_json(recipe, Path::new("recipe")).and_then(|recipe| recipe.run(watch));
     match ran {
         Ok(outcome) => json!({ "outcome": outcome.json() }),
-        Err(error) => json!({ "error": { "text": spelled(&error.message()), "remedy": spelled(&error.remedy()) } }),
+        Err(error) => told(&error),
     }
+}
+
+/// Answers what a window asks of a session ([`Ask`], JSON): the bytes of [`Told`], whose facts are `{"error": …}` where it failed.
+#[cfg_attr(not(any(test, target_family = "wasm")), allow(dead_code))]
+pub fn live_answer(live: &mut Live, ask: &str) -> Vec<u8> {
+    let asked = serde_json::from_str::<Ask>(ask);
+    let facts = match asked.map(|ask| live.answer(&ask)) {
+        Ok(Ok(told)) => return told.bytes(),
+        Ok(Err(error)) => told(&error),
+        Err(error) => json!({ "error": { "text": format!("this is no question: {error}"), "remedy": "" } }),
+    };
+    Told { facts, arrays: vec![] }.bytes()
+}
+
+/// An error as JSON.
+fn told(error: &Error) -> Value {
+    json!({ "error": { "text": spelled(&error.message()), "remedy": spelled(&error.remedy()) } })
 }
 
 /// Settings and verbs as a recipe has them.
@@ -43,6 +61,15 @@ mod tests {
         }
         let missing = answer(r#"{"inspect": {"files": [{"file": "not there.npz"}]}}"#, &Silent);
         assert!(missing.to_string().contains("not there.npz"), "{missing}");
+    }
+
+    #[test]
+    fn questions_that_are_none_are_answered_with_an_error() {
+        for ask in ["", "{}", "{\"fly\": 1}", "{\"pose\": {\"pose\": {}, \"skins\": []}}", "{\"open\": {\"folder\": \"nowhere\"}}"] {
+            let bytes = live_answer(&mut Live::default(), ask);
+            let text = String::from_utf8_lossy(&bytes[4..]);
+            assert!(text.contains("\"error\""), "{ask}: {text}");
+        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What the module exports, and what it imports.
 
-use crate::answer::answer;
+use crate::answer::{answer, live_answer};
 use dermis_workflow::fits::Cancelled;
 use dermis_workflow::place;
 use dermis_workflow::recipe::{Course, Watch};
 use dermis_workflow::rig::clock;
+use dermis_workflow::verbs::session::live::Live;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -23,6 +24,8 @@ mod host {
 thread_local! {
     /// What the last call answered.
     static GIVEN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    /// The session that the host shows.
+    static LIVE: RefCell<Live> = RefCell::new(Live::default());
 }
 
 /// Keeps an answer for [`dermis_given`]; result: its length.
@@ -136,4 +139,16 @@ pub unsafe extern "C" fn dermis_run(recipe: *mut u8, length: usize) -> usize {
     // SAFETY: the host vouches for it.
     let recipe = unsafe { text(recipe, length) };
     give(answer(&recipe, &Host::default()).to_string().into_bytes())
+}
+
+/// Answers what the host asks of a session, JSON. Result: the length of the answer, given: facts as JSON, and arrays of numbers behind
+/// them, as `dermis_workflow::verbs::session::live` describes.
+///
+/// # Safety
+/// The question comes from [`dermis_alloc`] with this length, and is handed over.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dermis_live(ask: *mut u8, length: usize) -> usize {
+    // SAFETY: the host vouches for it.
+    let ask = unsafe { text(ask, length) };
+    give(LIVE.with_borrow_mut(|live| live_answer(live, &ask)))
 }

@@ -2,14 +2,14 @@
 
 use super::error::Error;
 use super::file::{Did, NAME, PoseFile, RIG, RigFile, SessionFile, State, VERSION, is_plain};
-use super::folder::{Session, lock, put_examples, put_motion};
+use super::folder::{Session, frame_of, lock, put_examples, put_motion};
 use super::states::{check_method, default_method};
 use crate::load::{LoadedRig, ReadOptions, load_examples, load_motion, load_rig, read_bytes};
 use crate::output::{Existing, ending, reserve_file};
 use crate::recipe::{Input, Watch, seen, step};
 use dermis_files::{FileError, place};
 use dermis_fit::method::Method;
-use dermis_rig::{Example, ExampleSet, Frame, Motion};
+use dermis_rig::{ExampleSet, Motion};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -67,14 +67,9 @@ impl Session {
         new.read.must_act_on(&notes)?;
         seen(watch, [&new.rig].into_iter().chain(&new.motions).chain(&new.truths), &notes)?;
         if motions.is_empty() {
-            let frame = |e: &Example| Frame {
-                label: e.label.clone(),
-                time: e.time,
-                pose: rig.skeleton().world_pose(&e.transforms),
-            };
             let motion = |set: &ExampleSet| Motion {
                 name: set.name.trim_end_matches(".npz").into(),
-                frames: set.examples().iter().map(frame).collect(),
+                frames: set.examples().iter().map(|example| frame_of(rig, example)).collect(),
             };
             motions = truths.iter().map(motion).collect();
         }

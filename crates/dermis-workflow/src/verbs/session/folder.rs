@@ -11,7 +11,7 @@ use dermis_io::npz::{StoredFloat, write};
 use dermis_io::{Contents, Format, ModelFile, Record, Space, to_bytes};
 use dermis_measure::WideRunner;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneTransforms, Example, ExampleSet, Motion, Rig};
+use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Motion, Rig};
 use sha2::{Digest, Sha256};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -279,4 +279,9 @@ fn bundle(rig: &Rig, name: &str, records: Vec<Record>) -> Result<Vec<u8>, crate:
 /// A pose of a motion by name.
 pub(super) fn pose_name(motion: &Motion, frame: usize) -> PoseName {
     PoseName { motion: Some(motion.name.clone()), frame: Some(frame), label: motion.frames[frame].label.clone() }
+}
+
+/// The pose of an example.
+pub(super) fn frame_of(rig: &Rig, example: &Example) -> Frame {
+    Frame { label: example.label.clone(), time: example.time, pose: rig.skeleton().world_pose(&example.transforms) }
 }

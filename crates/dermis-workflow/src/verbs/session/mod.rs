@@ -16,6 +16,7 @@ mod begin;
 pub mod error;
 pub mod file;
 mod folder;
+pub mod live;
 mod next;
 mod rebase;
 pub(crate) mod recipe;

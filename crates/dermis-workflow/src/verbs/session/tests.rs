@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// A folder with an arm, its swing, and a session of both.
-struct Desk {
+pub(super) struct Desk {
     folder: TempDir,
-    arm: Arm,
-    poses: Vec<ArmPose>,
+    pub(super) arm: Arm,
+    pub(super) poses: Vec<ArmPose>,
 }
 
 /// Poses that bend the elbow and turn the shoulder and the wrist, none of them alike.
@@ -54,7 +54,7 @@ impl Desk {
     }
 
     /// With a session that has begun.
-    fn begun(truth: bool) -> Self {
+    pub(super) fn begun(truth: bool) -> Self {
         let desk = Self::new();
         let truths = if truth { vec![desk.input("truth.npz")] } else { vec![] };
         desk.begin("hero.session", truths).unwrap();
@@ -72,7 +72,7 @@ impl Desk {
         Session::begin(&self.path(folder), &new, &Silent)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -96,7 +96,7 @@ impl Desk {
         std::fs::write(self.path(name), bytes).unwrap();
     }
 
-    fn session(&self) -> Session {
+    pub(super) fn session(&self) -> Session {
         Session::open(&self.path("hero.session"), Access::Change).unwrap()
     }
 

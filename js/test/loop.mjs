@@ -1,0 +1,202 @@
+// Sculpts in the page, as a person does: node js/test/loop.mjs MODULES PAGE RIG DIR
+//
+// MODULES is a folder with the npm packages playwright-core, gltf-validator and three. RIG is a character with a skin; DIR takes what the
+// page saves. Chromium opens PAGE from the disk, and a pointer does the seven steps: open, look, paint maps, pose, sculpt, learn, and
+// save; three.js plays what was saved. Exit 0: all is as it should be; 1: something is not, and is named.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename, join, resolve } from "node:path";
+
+const [modules, page, rig, folder] = process.argv.slice(2);
+if (!folder) {
+  console.error("usage: node js/test/loop.mjs MODULES PAGE RIG DIR");
+  process.exit(2);
+}
+const require = createRequire(resolve(modules, "x"));
+const { chromium } = require("playwright-core");
+const { validateBytes } = require("gltf-validator");
+mkdirSync(folder, { recursive: true });
+
+let failures = 0;
+function expect(what, isSo) {
+  if (isSo) return;
+  console.log(`FAILED: ${what}`);
+  failures += 1;
+}
+
+const CHROMIUM = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => path && existsSync(path));
+// The flags of tools/screenshot.sh: no sandbox for a root, no calls home, WebGL in software.
+const FLAGS = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+  "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
+const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+const tab = await browser.newPage({ viewport: { width: 1400, height: 1000 } });
+const said = [];
+tab.on("pageerror", (error) => said.push(String(error)));
+tab.on("console", (message) => { if (message.type() === "error") said.push(message.text()); });
+const ready = () => tab.waitForFunction(() => document.body.dataset.state === "ready", null, { timeout: 600_000 });
+const text = (selector) => tab.locator(selector).innerText();
+const shot = (name) => tab.screenshot({ path: join(folder, `loop-${name}.png`), fullPage: true });
+const noError = async (what) => expect(`${what}: ${await tab.locator("#error").innerText()}`, !(await tab.locator("#error").isVisible()));
+const click = async (selector) => { await tab.click(selector); await ready(); };
+const tool = (name) => tab.click(`#loop [data-key=${name}]`);
+/** Waits until the engine has answered and the picture is drawn. */
+const settled = () => tab.waitForTimeout(300);
+
+// Open.
+await tab.goto(`file://${resolve(page)}`);
+await ready();
+await tab.setInputFiles("#pick", rig);
+await ready();
+await noError("the rig is read");
+await click("#sculpt");
+await noError("a session begins");
+await settled();
+await shot("open");
+
+/** A place of the stage where the skin is, as parts of its width and height from its middle. */
+const stage = async () => tab.locator("#loop-stage").boundingBox();
+async function drag(from, to, steps = 12) {
+  await tab.mouse.move(...from);
+  await tab.mouse.down();
+  for (let step = 1; step <= steps; step++) await tab.mouse.move(...from.map((x, i) => x + ((to[i] - x) * step) / steps));
+  await tab.mouse.up();
+  await settled();
+}
+/** Where vertices of a bone are on the screen, those that face the viewer. */
+const onScreen = (wanted) => tab.evaluate((name) => loop.test(name), wanted);
+
+// Look: the first frames of the motion, and poses that the session suggests.
+await click("#loop-suggest");
+await noError("poses are suggested");
+expect("three poses are offered", (await tab.locator("#loop-offers button").count()) === 3);
+
+// Maps are painted with the brush, smoothed, flooded, mirrored and locked.
+await tool("paint");
+await settled();
+const bones = await tab.locator("#loop-bone option").allInnerTexts();
+const { bone, partner } = await tab.evaluate(() => loop.testBone());
+await tab.selectOption("#loop-bone", String(bone));
+await settled();
+const mapOf = (bone) => tab.evaluate((bone) => loop.testMap(bone), bone);
+const before = await mapOf(bone);
+const spot = await onScreen(bone);
+await drag(spot, [spot[0] + 25, spot[1] + 10]);
+const painted = await mapOf(bone);
+expect(`the brush adds to the map of ${bones[bone + 1]}: ${before} to ${painted}`, painted > before);
+await shot("paint");
+await tab.click("#loop-undo-stroke");
+expect("a stroke is taken back", (await mapOf(bone)) === before);
+await tab.click("#loop-redo-stroke");
+expect("and done again", (await mapOf(bone)) === painted);
+if (partner !== null) {
+  await tab.click("#loop-mirror");
+  expect("the partner has the mirrored map", Math.abs((await mapOf(partner)) - painted) < 0.05 * painted);
+}
+await tab.fill("#loop-level", "0.5");
+await tab.click("#loop-flood");
+expect("a flood fills the map", Math.abs((await mapOf(bone)) - 0.5 * (await tab.evaluate(() => loop.testCount()))) < 1);
+await tab.click("#loop-undo-stroke");
+await tab.getByRole("button", { name: "lock" }).click();
+await tab.click("#loop-flood");
+expect("a locked map stays", Math.abs((await mapOf(bone)) - painted) < 1e-3);
+await tab.getByRole("button", { name: "lock" }).click();
+
+// Three sculpts: each in a pose of its own, made by the timeline, by the rings of a bone, or by numbers.
+let learnt = 0;
+const met = [];
+for (const [kind, at] of [["grab", 0], ["inflate", 1], ["grab", 2]]) {
+  await tool("pose");
+  await tab.locator("#loop-offers button").nth(Math.min(at, (await tab.locator("#loop-offers button").count()) - 1)).click();
+  await settled();
+  if (at === 1) {
+    await tab.selectOption("#loop-bone", String(bone));
+    await settled();
+    const ring = await tab.evaluate(() => loop.testRing(2));
+    const turned = await tab.evaluate(() => loop.testTurned());
+    await drag(ring, [ring[0] + 30, ring[1] + 30]);
+    expect("a ring turns the bone", (await tab.evaluate(() => loop.testTurned())) !== turned);
+    await shot("pose");
+  }
+  if (at === 2) {
+    await tab.selectOption("#loop-bone", String(bone));
+    await tab.fill("#loop-degrees", "20");
+    await tab.click("#loop-turn-z");
+    await settled();
+  }
+  await tool(kind);
+  const place = await onScreen(bone);
+  await drag(place, [place[0] + 18, place[1] - 12]);
+  if (at === 0) {
+    const moved = await tab.evaluate(() => loop.testMoved());
+    await tab.keyboard.press("Control+z");
+    expect("a stroke is undone", (await tab.evaluate(() => loop.testMoved())) === 0);
+    await tab.keyboard.press("Control+Shift+z");
+    expect("and redone", moved > 0 && (await tab.evaluate(() => loop.testMoved())) === moved);
+    await tool("smooth");
+    await drag(place, [place[0] + 8, place[1] - 6]);
+  }
+  if (at === 2) await shot("sculpt");
+  await click("#loop-learn");
+  await noError(`sculpt ${at + 1} is learnt`);
+  learnt = await tab.locator("#loop-steps li").count();
+  expect(`${at + 1} steps: ${learnt}`, learnt === at + 1);
+  met.push((await text("#loop-lines")).split("\n")[0]);
+}
+console.log(met.join("\n"));
+expect(`the last sculpt is met: ${met.at(-1)}`, /^met/.test(met.at(-1)));
+await settled();
+await tool("look");
+await tab.click("#loop [data-key=both]");
+await tab.click("#loop [data-key=correction]");
+await settled();
+await shot("learnt");
+
+// Back, forward, and a step switched off and on.
+await click("#loop-undo");
+await click("#loop-redo");
+await tab.locator("#loop-steps li").first().getByRole("button", { name: "switch off" }).click();
+await ready();
+await noError("a step is switched off");
+await tab.locator("#loop-steps li").first().getByRole("button", { name: "switch on" }).click();
+await ready();
+await noError("and on");
+
+// How long the page's own work takes: drags of a brush and frames of the motion.
+const times = await tab.evaluate(() => loop.times.slice());
+const sorted = times.slice().sort((a, b) => a - b);
+console.log(`${await tab.evaluate(() => loop.testCount())} vertices: JavaScript of a step ${sorted[Math.floor(sorted.length / 2)].toFixed(1)} ms in the middle, ${sorted[Math.floor(0.95 * (sorted.length - 1))].toFixed(1)} ms at the 95th percentile of ${sorted.length}`);
+
+// Save, and play in three.js.
+await click("#loop-finish");
+await noError("the model is offered");
+async function saved(selector, name) {
+  const waits = tab.waitForEvent("download", { timeout: 300_000 });
+  await tab.click(selector);
+  const bytes = readFileSync(await (await waits).path());
+  await ready();
+  await noError(`${name} is saved`);
+  writeFileSync(join(folder, name), bytes);
+  return bytes;
+}
+const glb = await saved('[id="save-model.glb"]', "loop.glb");
+const { issues } = await validateBytes(new Uint8Array(glb), { ignoredIssues: ["UNUSED_OBJECT"] });
+expect(`the GLB is valid: ${JSON.stringify(issues.messages.slice(0, 3))}`, issues.numErrors === 0);
+const zip = await saved("#loop-save", "loop.session.zip");
+await tab.setViewportSize({ width: 420, height: 900 });
+await settled();
+await shot("narrow");
+const wide = await tab.evaluate(() => document.documentElement.scrollWidth);
+expect(`nothing is wider than a small screen: ${wide}`, wide <= 420);
+
+// The saved session opens in a new page as it was.
+await tab.setViewportSize({ width: 1400, height: 1000 });
+await tab.reload();
+await ready();
+await tab.setInputFiles("#pick", { name: `${basename(rig)}.session.zip`, mimeType: "application/zip", buffer: zip });
+await ready();
+await noError("the saved session opens");
+expect("it has its steps", (await tab.locator("#loop-steps li").count()) === 3);
+expect(`the page says nothing to the console: ${said}`, said.length === 0);
+await browser.close();
+console.log(failures ? `${failures} failures` : "the loop does what it should");
+process.exit(failures ? 1 : 0);
