@@ -40,7 +40,7 @@ const noError = async (what) => expect(`${what}: ${await tab.locator("#error").i
 const click = async (selector) => { await tab.click(selector); await ready(); };
 const tool = (name) => tab.click(`#loop [data-key=${name}]`);
 /** Waits until the engine has answered and the picture is drawn. */
-const settled = () => tab.waitForTimeout(300);
+const settled = async () => { await tab.waitForTimeout(300); await tab.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))); };
 
 // Open.
 await tab.goto(`file://${resolve(page)}`);

@@ -29,7 +29,16 @@ const DRAWING: [&str; 10] = [
 
 /// Scripts of the page, in the order in which they need each other.
 const SCRIPTS: [&str; 11] = [
-    "recipe.js", "roles.js", "desk.js", "zip.js", "session.js", "surface.js", "brush.js", "gizmo.js", "maps.js", "loop.js",
+    "recipe.js",
+    "roles.js",
+    "desk.js",
+    "zip.js",
+    "session.js",
+    "surface.js",
+    "brush.js",
+    "gizmo.js",
+    "maps.js",
+    "loop.js",
     "app.js",
 ];
 

@@ -386,14 +386,18 @@ class Loop {
     const motion = this.#told.facts.motions[this.#at?.[0]];
     const plain = motion ? `${motion.name}_${this.#at[1]}` : "rest";
     const turned = [...this.#turns.keys()].map((bone) => this.#told.facts.bones[bone].name);
-    return turned.length ? `${plain}_${turned.slice(0, 2).join("_")}` : plain;
+    const name = (turned.length ? `${plain}_${turned.slice(0, 2).join("_")}` : plain).replace(/[^\p{L}\p{N}.-]+/gu, "_");
+    const isNew = (name) => !this.#status.steps.some((step) => step.name === name);
+    // A pose that was offered keeps its name, by which the session knows it.
+    if (!turned.length || isNew(name)) return name;
+    return [2, 3, 4, 5, 6, 7, 8, 9].map((number) => `${name}.${number}`).find(isNew) ?? name;
   }
 
   async #learn() {
     const vertices = this.#sculpt?.moved() ?? [];
     if (!vertices.length) throw new Lacking("nothing was sculpted", "choose grab, smooth or inflate, and drag on the skin of the model");
     const positions = vertices.map((v) => pointOf(this.#sculpt.positions, v));
-    const name = this.#name().replace(/[^\w.-]+/g, "_");
+    const name = this.#name();
     const picture = this.#picture();
     const out = `results/${name}.npz`;
     const pose = this.#posed();
@@ -428,7 +432,7 @@ class Loop {
   /** Goes to a pose by its name in the session, such as walk:12. */
   #goTo(pose) {
     const cut = pose.lastIndexOf(":");
-    const motion = this.#told.facts.motions.findIndex(({ name, truth }) => name === pose.slice(0, cut) && !truth);
+    const motion = this.#told.facts.motions.findIndex(({ name, kind }) => name === pose.slice(0, cut) && kind === "motion");
     const frame = Number.parseInt(pose.slice(cut + 1), 10);
     if (motion >= 0 && Number.isInteger(frame)) this.#go([motion, frame]);
   }
@@ -441,7 +445,7 @@ class Loop {
     this.#mesh = { triangles, partners, dominant, neighbours: neighboursOf(triangles, facts.vertices) };
     this.#gizmo = new Gizmo(parents);
     this.#state.symmetric = facts.symmetric;
-    this.#at = facts.motions.length ? [0, 0] : null;
+    this.#at = facts.motions[0].labels.length ? [0, 0] : null;
     const { element } = pageTools;
     const set = (change) => { Object.assign(this.#state, change); this.#draw(); this.#mark(); };
     const parts = this.#parts;
@@ -500,7 +504,7 @@ class Loop {
       make("div", { class: "playback" }, parts.play, parts.motion, parts.frame, parts.label),
       make("div", { class: "controls below" }, group("Show", parts.shown), group("Colour", parts.colours), parts.ramp));
     this.#host.replaceChildren(make("div", { class: "bench" }, left, side));
-    parts.motion.append(...facts.motions.map(({ name, truth }, at) => make("option", { value: at }, safeText(truth ? `${name}, true skin` : name))), make("option", { value: "rest" }, "rest pose"));
+    parts.motion.append(make("option", { value: "rest" }, "rest pose"));
     this.#stage = makeStage({ element, stage: parts.stage, names: NAMES, describe: () => "", playing: () => this.#playing, fail: refuse });
     this.#stage.state.parents = parents;
     this.#listen();
@@ -567,7 +571,7 @@ class Loop {
     parts.frame.value = this.#at?.[1] ?? 0;
     const turned = this.#turns.size ? `, ${counted(this.#turns.size, "bone")} turned` : "";
     parts.label.textContent = motion ? `${this.#at[1]} of ${motion.labels.length - 1}: ${safeText(motion.labels[this.#at[1]])}${turned}` : `rest pose${turned}`;
-    const hasTruth = !!motion?.truth;
+    const hasTruth = !!motion && motion.kind !== "motion";
     for (const one of parts.shown.children) if (one.dataset.key === "truth") one.disabled = !hasTruth;
     for (const one of parts.colours.children) {
       if (one.dataset.key === "error") one.disabled = !hasTruth;
@@ -583,22 +587,27 @@ class Loop {
   #tell() {
     const { lines, warnings, offers, steps, undo, redo, scores } = this.#status;
     const parts = this.#parts;
-    parts.lines.replaceChildren(...[...lines, ...warnings].map((line) => make("li", {}, safeText(line))));
+    // Sculpts become one more motion with the first of them.
+    const motions = this.#told.facts.motions.map(({ name, kind, labels }, at) => (labels.length ? make("option", { value: at }, safeText(kind === "truth" ? `${name}, true skin` : name)) : null));
+    parts.motion.replaceChildren(...motions.filter(Boolean), make("option", { value: "rest" }, "rest pose"));
+    const spoken = (line) => safeText(line).replace("`next --check`", "“Poses to check”");
+    parts.lines.replaceChildren(...[...lines, ...warnings].map((line) => make("li", {}, spoken(line))));
     const waiting = offers.filter(({ pose }) => !steps.some((step) => step.pose === pose)).slice(-6);
     parts.offers.replaceChildren(...waiting.map(({ pose, region, check }) => make("button", { type: "button", class: "plain", onclick: () => this.#goTo(pose) },
       safeText(`${pose}, ${region}${check ? ", check" : ""}`))));
-    parts.steps.replaceChildren(...steps.map((step) => this.#step(step, scores)));
+    parts.steps.replaceChildren(...steps.map((step, at) => this.#step(step, at, scores)));
     parts.back.disabled = undo === 0;
     parts.forward.disabled = redo === 0;
     this.#mark();
   }
 
-  #step({ id, name, role, on, pose, region, touched }, scores) {
+  #step({ id, name, role, on, region, touched }, at, scores) {
     const picture = this.#pictures.get(id);
+    const sculpts = this.#told.facts.motions.length - 1;
     const met = scores?.met?.name === name ? `, met to ${(1e3 * scores.met.worst).toPrecision(2)} mm` : "";
     return make("li", { value: id, class: on ? "" : "off" }, picture ? make("img", { src: picture, alt: "" }) : null,
       make("span", {}, safeText(`${name} (${role}, ${region}, ${counted(touched, "vertex", "vertices")}${met})`)),
-      make("button", { type: "button", class: "link", onclick: () => this.#goTo(pose) }, "go"),
+      make("button", { type: "button", class: "link", onclick: () => this.#go([sculpts, at]) }, "go"),
       make("button", { type: "button", class: "link", onclick: () => this.#busy(() => this.#act(on ? this.#recipes.undo(id) : this.#recipes.redo(id))) }, on ? "switch off" : "switch on"));
   }
 

@@ -65,7 +65,13 @@ mod tests {
 
     #[test]
     fn questions_that_are_none_are_answered_with_an_error() {
-        for ask in ["", "{}", "{\"fly\": 1}", "{\"pose\": {\"pose\": {}, \"skins\": []}}", "{\"open\": {\"folder\": \"nowhere\"}}"] {
+        for ask in [
+            "",
+            "{}",
+            "{\"fly\": 1}",
+            "{\"pose\": {\"pose\": {}, \"skins\": []}}",
+            "{\"open\": {\"folder\": \"nowhere\"}}",
+        ] {
             let bytes = live_answer(&mut Live::default(), ask);
             let text = String::from_utf8_lossy(&bytes[4..]);
             assert!(text.contains("\"error\""), "{ask}: {text}");

@@ -3,18 +3,19 @@
 use super::ShownSkin;
 use crate::load::edges;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Example, Rig};
+use dermis_rig::{Example, LocalSculpt, Rig};
 
 /// Sets vertices that differ from what was shown by rounding to that skin; result: a line that counts them.
 ///
 /// Rounding is small, and rough: a vertex goes another way than its neighbours do together, where what an artist sculpts fades, but
 /// goes one way. If most vertices that differ by `tolerance` at most are rough, those are set that differ by twice as much as nine in ten of the rough
-/// ones, and by `tolerance` at most.
+/// ones, and by `tolerance` at most. A sculpt that states what was shown, and which vertices are meant, leaves nothing to guess.
 pub(super) fn clear(rig: &Rig, sculpts: &mut [Example], tolerance: f64, shown: &ShownSkin<'_>) -> Option<String> {
     let least = 1e-5 * rig.mesh().diagonal(); // six printed digits and 32 bits lose less, which moves nothing that matters
     let (mut cleared, mut largest, mut first) = (0, 0.0f64, None);
     let mut touched = 0;
-    for sculpt in sculpts {
+    let states_all = |local: &LocalSculpt| local.mask.is_some() && local.shown.is_some();
+    for sculpt in sculpts.iter_mut().filter(|sculpt| !sculpt.local.as_ref().is_some_and(states_all)) {
         let skin = (shown.skin)(&sculpt.transforms)?;
         let moves: Vec<DVec3> = sculpt.positions.iter().zip(&skin).map(|(x, y)| *x - *y).collect();
         let Some(most) = rounding(&moves, &rig.mesh().triangles, tolerance).filter(|most| *most > least) else {

@@ -11,10 +11,13 @@ use dermis_fit::maps::{MapSettings, from_weights};
 use dermis_io::npz::{StoredFloat, write};
 use dermis_io::{Contents, Format, ModelFile, Record};
 use dermis_rig::glam::{DQuat, DVec3};
-use dermis_rig::{BoneIndex, ExampleSet, Influences, LocalSculpt, Mirror, Motion, WorldPose};
+use dermis_rig::{BoneIndex, Example, Influences, LocalSculpt, Mirror, Motion, WorldPose};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+
+/// What the poses of the sculpts are called, one after another by the places of their steps.
+const SCULPTS: &str = "sculpts";
 
 /// What a window asks for.
 #[derive(Clone, Debug, Deserialize)]
@@ -62,7 +65,7 @@ pub enum Ask {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Posed {
-    /// A motion or a set of true skins by its place among those of [`Ask::Open`], and a frame; without it the rest pose.
+    /// A motion, a set of true skins or the sculpts by its place among those of [`Ask::Open`], and a frame; without it the rest pose.
     #[serde(default)]
     pub at: Option<(usize, usize)>,
     /// Bones with rotations in their own axes, as quaternions (x, y, z, w).
@@ -78,7 +81,7 @@ pub enum Skin {
     Model,
     /// Of the rig's own weights.
     Rig,
-    /// The true one, where the session has it for the pose.
+    /// The true one, or that of a sculpt, where the session has it for the pose.
     Truth,
 }
 
@@ -107,10 +110,10 @@ pub struct Live(Option<Opened>);
 #[derive(Debug)]
 struct Opened {
     session: Session,
-    /// The motions of the session, then the poses of its true skins.
+    /// The motions of the session, then the poses of its true skins, then those of its sculpts.
     motions: Vec<Motion>,
-    /// True skins; those of motion `motions.len() − truths.len() + n` are the n-th.
-    truths: Vec<ExampleSet>,
+    /// True skins and sculpts, for the last of the motions.
+    truths: Vec<Vec<Example>>,
     own: ModelFile,
     present: ModelFile,
 }
@@ -167,12 +170,12 @@ impl Opened {
         let session = Session::open(folder, Access::Look)?;
         let mut motions = session.motions()?;
         let mut truths = Vec::new();
-        for (file, set) in session.truths()? {
-            motions.push(Motion {
-                name: file.name.clone(),
-                frames: set.examples().iter().map(|example| frame_of(&session.rig().rig, example)).collect(),
-            });
-            truths.push(set);
+        let known = session.truths()?.into_iter().map(|(file, set)| (file.name.clone(), set.examples().to_vec()));
+        let sculpts = session.file().steps.iter().map(|step| session.sculpt(step)).collect::<Result<Vec<_>, _>>()?;
+        for (name, examples) in known.chain([(SCULPTS.to_owned(), sculpts)]) {
+            let frames = examples.iter().map(|example| frame_of(&session.rig().rig, example)).collect();
+            motions.push(Motion { name, frames });
+            truths.push(examples);
         }
         let (own, present) = (session.model(None)?, session.present_model()?);
         Ok(Self { session, motions, truths, own, present })
@@ -192,7 +195,12 @@ impl Opened {
         let motion = |(at, motion): (usize, &Motion)| {
             let labels: Vec<&str> = motion.frames.iter().map(|frame| frame.label.as_str()).collect();
             let times: Vec<Option<f64>> = motion.frames.iter().map(|frame| frame.time).collect();
-            json!({"name": motion.name, "labels": labels, "times": times, "truth": at >= first_truth})
+            let kind = match self.motions.len() - at {
+                1 => "sculpts",
+                _ if at >= first_truth => "truth",
+                _ => "motion",
+            };
+            json!({"name": motion.name, "labels": labels, "times": times, "kind": kind})
         };
         let partner = |v: usize| mirror.as_ref().and_then(|mirror| mirror.vertices[v]).unwrap_or(u32::MAX);
         let dominant = |v: usize| rig.weights().and_then(|weights| weights.dominant(v)).map_or(0, BoneIndex::get);
@@ -263,7 +271,7 @@ impl Opened {
     fn truth(&self, pose: &Posed) -> Option<&[DVec3]> {
         let (motion, frame) = pose.at.filter(|_| pose.turns.is_empty())?;
         let set = self.truths.get(motion.checked_sub(self.motions.len() - self.truths.len())?)?;
-        Some(&set.examples().get(frame)?.positions)
+        Some(&set.get(frame)?.positions)
     }
 
     fn posed(&self, pose: &Posed, skins: &[Skin]) -> Result<Told, crate::Error> {
