@@ -9,15 +9,27 @@ class Sculpt {
   /** The stroke that is drawn: vertices with the places that they had before it. */
   #before = null;
   #grab = null;
+  #place = [0, 0, 0];
+
+  /** Vertices that moved since the normals were set. */
+  #turned = [];
 
   /**
    * @param {Float32Array} shown the skin, which stays as it is
-   * @param {object} mesh triangles, neighbours, partners
+   * @param {object} mesh triangles, neighbours, corners, partners
    */
   constructor(shown, mesh) {
     this.#shown = shown;
     this.#mesh = mesh;
-    this.positions = shown.slice();
+    /** What is drawn. */
+    this.shape = makeShape(shown.slice(), mesh.triangles);
+    this.positions = this.shape.positions;
+  }
+
+  /** Sets the normals of what moved. */
+  settle() {
+    turnNormals(this.shape, this.#mesh, this.#turned);
+    this.#turned = [];
   }
 
   /** Vertices that are not where they were shown. */
@@ -33,25 +45,30 @@ class Sculpt {
   get canRedo() { return this.#undone.length > 0; }
 
   /** Begins a stroke on the skin that a ray hit. */
-  begin(hit, brush, normals) {
+  begin(hit, brush) {
     this.#before = new Map();
-    this.#grab = brush.tool === "grab" ? this.#held(hit, brush, normals) : null;
-    if (!this.#grab) this.#dab(hit, brush, normals);
+    this.#grab = brush.tool === "grab" ? this.#held(hit, brush) : null;
+    if (!this.#grab) this.#dab(hit, brush);
   }
 
   /** Goes on: `by` is how far a grab has gone from where it began, metres; other tools act where the ray hits the skin now. */
-  drag(hit, brush, normals, by) {
+  drag(hit, brush, by) {
     if (!this.#before) return;
     if (this.#grab) {
-      for (const [v, { from, own, other }] of this.#grab) {
+      const { vertices, from, own, other, carry } = this.#grab;
+      const [x, y, z] = by;
+      for (let n = 0; n < vertices.length; n++) {
+        const [i, m] = [3 * n, 9 * n];
+        const [a, b] = [own[n], other[n]];
         // Where both sides meet, a vertex follows the mean of both.
-        const moves = own + other.share;
-        const whole = moves > 0 ? Math.max(own, other.share) / moves : 0;
-        const mirrored = other.share > 0 ? other.carry(by) : [0, 0, 0];
-        this.#put(v, from.map((x, i) => x + whole * (own * by[i] + other.share * mirrored[i])));
+        const whole = Math.max(a, b) / (a + b || 1);
+        this.#place[0] = from[i] + whole * (a * x + b * (carry[m] * x + carry[m + 1] * y + carry[m + 2] * z));
+        this.#place[1] = from[i + 1] + whole * (a * y + b * (carry[m + 3] * x + carry[m + 4] * y + carry[m + 5] * z));
+        this.#place[2] = from[i + 2] + whole * (a * z + b * (carry[m + 6] * x + carry[m + 7] * y + carry[m + 8] * z));
+        this.#put(vertices[n], this.#place);
       }
     } else if (hit) {
-      this.#dab(hit, brush, normals);
+      this.#dab(hit, brush);
     }
   }
 
@@ -73,44 +90,55 @@ class Sculpt {
     const stroke = from.pop();
     if (!stroke) return;
     const now = new Map([...stroke.keys()].map((v) => [v, pointOf(this.positions, v)]));
-    for (const [v, place] of stroke) this.positions.set(place, 3 * v);
+    for (const [v, place] of stroke) this.#move(v, place);
     to.push(now);
+    this.settle();
   }
 
   #put(v, place) {
     if (!this.#before.has(v)) this.#before.set(v, pointOf(this.positions, v));
-    this.positions.set(place, 3 * v);
+    this.#move(v, place);
   }
 
-  /** What a grab holds: each vertex with its place, its share of the movement, and that of the movement of its partner. */
-  #held(hit, { radius, symmetric }, normals) {
+  #move(v, place) {
+    this.positions.set(place, 3 * v);
+    this.#turned.push(v);
+  }
+
+  /** What a grab holds: vertices with their places, their shares of the movement, the shares of their partners', and the matrices that carry it over. */
+  #held(hit, { radius, symmetric }) {
     const { neighbours, partners } = this.#mesh;
-    const [vertices, falloff] = skinNear(this.positions, neighbours, hit.vertex, hit.point, radius);
-    const held = new Map();
-    const nothing = { share: 0, carry: () => [0, 0, 0] };
-    const at = (v) => held.get(v) ?? { from: pointOf(this.positions, v), own: 0, other: nothing };
-    vertices.forEach((v, n) => held.set(v, { ...at(v), own: falloff[n] }));
-    if (!symmetric) return held;
-    const [still, stillNormals] = [this.positions.slice(), normals.slice()];
-    vertices.forEach((v, n) => {
-      const carry = (by) => mirroredMove(still, stillNormals, neighbours, partners, v, by) ?? [0, 0, 0];
-      if (partners[v] !== ALONE) held.set(partners[v], { ...at(partners[v]), other: { share: falloff[n], carry } });
-    });
+    const [near, falloff] = skinNear(this.positions, neighbours, hit.vertex, hit.point, radius);
+    const places = new Map(near.map((v, n) => [v, n]));
+    const mirrored = symmetric ? near.filter((v) => partners[v] !== ALONE) : [];
+    for (const v of mirrored) if (!places.has(partners[v])) places.set(partners[v], places.size);
+    const vertices = [...places.keys()];
+    const held = { vertices, from: Float64Array.from(vertices.flatMap((v) => pointOf(this.positions, v))),
+      own: Float64Array.from(vertices, (_, n) => falloff[n] ?? 0), other: new Float64Array(vertices.length), carry: new Float64Array(9 * vertices.length) };
+    for (const v of mirrored) {
+      // A movement is carried over linearly: the columns are where it takes the axes.
+      const columns = [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map((axis) => mirroredMove(this.positions, this.shape.normals, neighbours, partners, v, axis));
+      if (columns.includes(null)) continue;
+      const n = places.get(partners[v]);
+      held.other[n] = held.own[places.get(v)];
+      for (let row = 0; row < 3; row++) for (let column = 0; column < 3; column++) held.carry[9 * n + 3 * row + column] = columns[column][row];
+    }
     return held;
   }
 
   /** A touch of a brush that acts where it is: on the skin under it, and on that of its partner. */
-  #dab(hit, brush, normals) {
+  #dab(hit, brush) {
     const { neighbours, partners } = this.#mesh;
-    this.#touch(hit.vertex, hit.point, brush, normals);
+    this.#touch(hit.vertex, hit.point, brush);
     const partner = partners[hit.vertex];
     if (!brush.symmetric || partner === ALONE || partner === hit.vertex) return;
     const [reached] = skinNear(this.positions, neighbours, hit.vertex, hit.point, brush.radius);
     // Skin that both touch is touched once.
-    if (!reached.includes(partner)) this.#touch(partner, pointOf(this.positions, partner), brush, normals);
+    if (!reached.includes(partner)) this.#touch(partner, pointOf(this.positions, partner), brush);
   }
 
-  #touch(vertex, point, { tool, radius, strength, inward }, normals) {
+  #touch(vertex, point, { tool, radius, strength, inward }) {
+    const { normals } = this.shape;
     const { neighbours: { starts, list } } = this.#mesh;
     const [vertices, falloff] = skinNear(this.positions, { starts, list }, vertex, point, radius);
     const to = vertices.map((v, n) => {

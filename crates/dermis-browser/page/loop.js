@@ -19,8 +19,9 @@ class Loop {
   /** Where the pose is: a motion and a frame or the rest pose, and turns by bone. */
   #at = null;
   #turns = new Map();
-  /** Skins of the pose, and the sculpt that is made of the model's. */
+  /** Skins of the pose, what is drawn of them, and the sculpt that is made of the model's. */
   #skins = {};
+  #shapes = {};
   #sculpt = null;
   #maps = null;
   #status = null;
@@ -30,8 +31,8 @@ class Loop {
   #stale = false;
   #playing = false;
   #parts = {};
-  /** Milliseconds of this page's own work in the last steps of a drag. */
-  times = [];
+  /** Milliseconds of this page's own work: in strokes, in poses, and in the drawing of each. */
+  times = { stroke: [], pose: [], draw: [] };
 
   /**
    * @param {HTMLElement} host where the loop is shown
@@ -79,9 +80,11 @@ class Loop {
     await this.#desk.keepFolder(this.#folder);
     this.#status = outcome;
     this.#told = await this.#desk.live({ open: { folder: this.#folder } });
-    if (!this.#stage) this.#build();
+    const isNew = !this.#stage;
+    if (isNew) this.#build();
     this.#sculpt = null;
     await this.#pose();
+    if (isNew) this.#stage.frame(true);
     this.#tell();
     return outcome;
   }
@@ -102,20 +105,21 @@ class Loop {
         const told = await this.#desk.live({ pose: { pose: this.#posed(), skins: ["model", "rig", "truth"] } });
         const start = performance.now();
         this.#gizmo.joints = told.joints;
-        const skin = (name) => (told[name] ? makeShape(told[name], this.#mesh.triangles) : null);
-        this.#skins = { model: skin("model"), rig: skin("rig"), truth: skin("truth") };
+        this.#skins = { model: told.model, rig: told.rig, truth: told.truth };
+        this.#shapes = {};
         this.#sculpt = null;
         this.#draw();
-        this.#time(start);
+        this.#time("pose", start);
       } while (this.#stale);
     } finally {
       this.#asking = false;
     }
   }
 
-  #time(start) {
-    this.times.push(performance.now() - start);
-    if (this.times.length > 200) this.times.shift();
+  #time(what, start) {
+    const times = this.times[what];
+    times.push(performance.now() - start);
+    if (times.length > 500) times.shift();
   }
 
   /** Whether strokes would be lost. */
@@ -141,7 +145,8 @@ class Loop {
   /** What is drawn for a kind of skin. */
   #shape(kind) {
     if (kind === "model" && this.#sculpt) return this.#sculpt.shape;
-    return this.#skins[kind] ?? this.#skins.model;
+    const known = this.#skins[kind] ? kind : "model";
+    return (this.#shapes[known] ??= makeShape(this.#skins[known], this.#mesh.triangles));
   }
 
   #draw() {
@@ -156,18 +161,21 @@ class Loop {
       shape.errors = null;
       if (colour === "map") shape.errors = this.#maps && this.#gizmo.bone >= 0 ? this.#maps.of(this.#gizmo.bone) : null;
       else if (against && has(against) && kind !== against) {
-        const other = this.#skins[against].positions;
+        const other = this.#skins[against];
         shape.errors = measure(shape.positions.map((x, i) => x - other[i]), 1).errors;
         top = shape.errors.reduce((most, error) => Math.max(most, error), top);
       }
     }
     view.top = colour === "map" ? 1 : this.#top(top);
-    const isShown = tool === "pose";
+    const isPose = tool === "pose";
+    const panes = (kinds, wipe) => (wipe ? 1 : kinds.length);
+    const hasOther = panes(kinds, shown === "wipe") !== panes(view.kinds, view.wipe);
     Object.assign(view, {
-      kinds, shapes, wipe: shown === "wipe", coloured: colour !== "plain", joints: isShown ? this.#places() : [],
-      marks: (context, pane, ratio, height) => this.#marks(context, pane, ratio, height),
+      kinds, shapes, wipe: shown === "wipe", coloured: colour !== "plain", joints: isPose ? this.#places() : [],
+      marks: isPose || this.#isBrush ? (context, pane, ratio, height) => this.#marks(context, pane, ratio, height) : null,
     });
     this.#stage.forget();
+    if (hasOther) this.#stage.frame(false);
     this.#stage.plates({ name: (kind) => NAMES[kind] + (kind === "model" && this.#isSculpted ? ", sculpted" : ""), lines: () => [] });
     this.#parts.ramp.textContent = colour === "plain" ? "" : colour === "map" ? "map: 0 pale, 1 violet" : `${colour}: 0 pale, ${(1e3 * view.top).toPrecision(3)} mm violet`;
     this.#stage.draw();
@@ -266,7 +274,7 @@ class Loop {
         event.stopPropagation();
         const start = performance.now();
         act.move(event);
-        this.#time(start);
+        this.#time("stroke", start);
         return;
       }
       if (!this.#isBrush || event.buttons) return;
@@ -326,13 +334,11 @@ class Loop {
   }
 
   #sculpting(hit, inward) {
-    this.#sculpt ??= Object.assign(new Sculpt(this.#skins.model.positions, this.#mesh), { shape: null });
+    this.#sculpt ??= new Sculpt(this.#skins.model, this.#mesh);
     const { tool, strength, symmetric } = this.#state;
     const brush = { tool, radius: this.#brushRadius(), strength, symmetric, inward };
-    const shape = () => makeShape(this.#sculpt.positions, this.#mesh.triangles);
-    this.#sculpt.shape ??= shape();
-    const redraw = () => { this.#sculpt.shape = shape(); this.#draw(); };
-    this.#sculpt.begin(hit, brush, this.#sculpt.shape.normals);
+    const redraw = () => { this.#sculpt.settle(); this.#draw(); };
+    this.#sculpt.begin(hit, brush);
     redraw();
     const { rotation: r } = cameraMatrices(this.#stage.camera, 1);
     const metres = this.#metresPerPixel(hit.far);
@@ -342,7 +348,7 @@ class Loop {
         const [dx, dy] = [(x - hit.x) * metres, (hit.y - y) * metres];
         const by = [0, 1, 2].map((i) => dx * r[i] + dy * r[3 + i]);
         const under = tool === "grab" ? null : this.#hit(event);
-        this.#sculpt.drag(under?.kind === "model" ? under : null, brush, this.#sculpt.shape.normals, by);
+        this.#sculpt.drag(under?.kind === "model" ? under : null, brush, by);
         redraw();
       },
       end: () => { this.#sculpt.end(); redraw(); this.#mark(); },
@@ -368,7 +374,6 @@ class Loop {
     if (!strokes) return;
     if (isRedo) strokes.redo();
     else strokes.undo();
-    if (this.#sculpt) this.#sculpt.shape = makeShape(this.#sculpt.positions, this.#mesh.triangles);
     this.#draw();
     this.#mark();
   }
@@ -442,7 +447,7 @@ class Loop {
   #build() {
     const { facts, triangles, partners, dominant } = this.#told;
     const parents = facts.bones.map(({ parent }) => parent ?? -1);
-    this.#mesh = { triangles, partners, dominant, neighbours: neighboursOf(triangles, facts.vertices) };
+    this.#mesh = { triangles, partners, dominant, neighbours: neighboursOf(triangles, facts.vertices), corners: cornersOf(triangles, facts.vertices) };
     this.#gizmo = new Gizmo(parents);
     this.#state.symmetric = facts.symmetric;
     this.#at = facts.motions[0].labels.length ? [0, 0] : null;
@@ -502,18 +507,18 @@ class Loop {
       make("h3", {}, "Save"), button("Use this model", () => this.#busy(() => this.#finish()), "loop-finish"), button("Save the session", () => this.#busy(() => this.#save()), "loop-save"));
     const left = make("div", {}, make("div", { class: "controls" }, group("Tool", parts.tools), group("Bone", parts.bone)), parts.ofPose, parts.ofBrush, parts.ofPaint, parts.stage,
       make("div", { class: "playback" }, parts.play, parts.motion, parts.frame, parts.label),
-      make("div", { class: "controls below" }, group("Show", parts.shown), group("Colour", parts.colours), parts.ramp));
+      make("div", { class: "controls below" }, group("Show", parts.shown), group("Colour", parts.colours), button("Reset view", () => { this.#stage.frame(true); this.#stage.draw(); }, "loop-reset-view"), parts.ramp));
     this.#host.replaceChildren(make("div", { class: "bench" }, left, side));
     parts.motion.append(make("option", { value: "rest" }, "rest pose"));
-    this.#stage = makeStage({ element, stage: parts.stage, names: NAMES, describe: () => "", playing: () => this.#playing, fail: refuse });
+    this.#stage = makeStage({ element, stage: parts.stage, names: NAMES, describe: () => "", playing: () => this.#playing, fail: refuse, isFluid: true });
     this.#stage.state.parents = parents;
+    this.#stage.drawn = (milliseconds) => this.#time("draw", performance.now() - milliseconds);
     this.#listen();
-    this.#pose().then(() => { this.#stage.frame(true); this.#stage.draw(); }, refuse);
-    this.#mark();
   }
 
   #useTool(tool) {
     this.#state.tool = tool;
+    this.#hover = null;
     if (tool === "paint") this.#state.colour = "map";
     else if (this.#state.colour === "map") this.#state.colour = "plain";
     if (["grab", "smooth", "inflate"].includes(tool) && !["model", "both", "wipe"].includes(this.#state.shown)) this.#state.shown = "model";

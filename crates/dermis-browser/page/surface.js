@@ -25,6 +25,43 @@ function neighboursOf(triangles, vertices) {
   return { starts, list };
 }
 
+/** Triangles at every vertex, as `neighboursOf` has neighbours: places of their first corners. */
+function cornersOf(triangles, vertices) {
+  const starts = new Uint32Array(vertices + 1);
+  for (const v of triangles) starts[v + 1] += 1;
+  for (let v = 0; v < vertices; v++) starts[v + 1] += starts[v];
+  const [list, next] = [new Uint32Array(triangles.length), starts.slice()];
+  triangles.forEach((v, at) => { list[next[v]++] = at - (at % 3); });
+  return { starts, list };
+}
+
+/** Sets the normals of vertices that moved, and of their neighbours: area-weighted means, as `smoothNormals` makes them. */
+function turnNormals({ positions, normals, triangles }, { neighbours, corners }, moved) {
+  const isSeen = new Uint8Array(normals.length / 3);
+  const around = [];
+  const see = (v) => { if (!isSeen[v]) { isSeen[v] = 1; around.push(v); } };
+  for (const v of moved) {
+    see(v);
+    for (let at = neighbours.starts[v]; at < neighbours.starts[v + 1]; at++) see(neighbours.list[at]);
+  }
+  for (const v of around) {
+    let [x, y, z] = [0, 0, 0];
+    for (let at = corners.starts[v]; at < corners.starts[v + 1]; at++) {
+      const t = corners.list[at];
+      const [a, b, c] = [3 * triangles[t], 3 * triangles[t + 1], 3 * triangles[t + 2]];
+      const ux = positions[b] - positions[a], uy = positions[b + 1] - positions[a + 1], uz = positions[b + 2] - positions[a + 2];
+      const vx = positions[c] - positions[a], vy = positions[c + 1] - positions[a + 1], vz = positions[c + 2] - positions[a + 2];
+      x += uy * vz - uz * vy;
+      y += uz * vx - ux * vz;
+      z += ux * vy - uy * vx;
+    }
+    const length = Math.sqrt(x * x + y * y + z * z) || 1;
+    normals[3 * v] = x / length;
+    normals[3 * v + 1] = y / length;
+    normals[3 * v + 2] = z / length;
+  }
+}
+
 /** The ray from the camera through a place of the stage, in its pixels from the left and the top. */
 function rayThrough(camera, { x, y, width, height }) {
   const { rotation: r } = cameraMatrices(camera, 1);

@@ -1,7 +1,8 @@
 // The viewer: the picture. One pane, two with a divider, or several side by side, by the renderers of the report.
 
-/// Builds the picture into `stage`. `names` are those of the kinds of skin; `playing()` says whether they move. Returns how to draw it.
-function makeStage({ element, stage, names, describe, playing, fail }) {
+/// Builds the picture into `stage`. `names` are those of the kinds of skin; `playing()` says whether they move; `isFluid` is that of
+/// `webglRenderer`. Returns how to draw it.
+function makeStage({ element, stage, names, describe, playing, fail, isFluid = false }) {
   let canvas = element("canvas", "skins");
   stage.append(canvas);
   const camera = { yaw: 0.5, pitch: 0.12, distance: 1, radius: 1, target: [0, 0, 0] };
@@ -12,13 +13,13 @@ function makeStage({ element, stage, names, describe, playing, fail }) {
     pending = true;
     requestAnimationFrame(() => {
       pending = false;
-      try { drawNow(); } catch (error) { fail(error); }
+      try { api.drawn?.(drawNow()); } catch (error) { fail(error); }
     });
   };
   const overlay = makeOverlay({ element, stage, names, setSplit: (split) => { state.split = Math.min(0.98, Math.max(0.02, split)); draw(); } });
   let renderer = null;
   if (!/renderer=software/.test(location.hash)) {
-    renderer = webglRenderer(canvas);
+    renderer = webglRenderer(canvas, isFluid);
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
     canvas.addEventListener("webglcontextrestored", () => { renderer.restored(); draw(); });
   }
@@ -88,8 +89,10 @@ function makeStage({ element, stage, names, describe, playing, fail }) {
     // At once, before the new size is shown.
     if (state.kinds.length) try { drawNow(); } catch (error) { fail(error); }
   }).observe(stage);
-  return {
+  const api = {
     state, camera, draw, drawNow, frame,
+    /// Hears how many milliseconds a picture took.
+    drawn: null,
     zoom: pointer.zoom,
     forget: () => renderer.forget(),
     /// Where shapes are computed on the card; null without one.
@@ -97,4 +100,5 @@ function makeStage({ element, stage, names, describe, playing, fail }) {
     name: (text) => canvas.setAttribute("aria-label", text),
     plates: (text) => overlay.namePanes(state.kinds, state.wipe, text),
   };
+  return api;
 }

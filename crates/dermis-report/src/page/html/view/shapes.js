@@ -51,7 +51,7 @@ function smoothNormals(positions, triangles) {
     for (const i of [a, b, c]) { n[i] += x; n[i + 1] += y; n[i + 2] += z; }
   }
   for (let i = 0; i < n.length; i += 3) {
-    const length = Math.hypot(n[i], n[i + 1], n[i + 2]) || 1;
+    const length = Math.sqrt(n[i] * n[i] + n[i + 1] * n[i + 1] + n[i + 2] * n[i + 2]) || 1;
     n[i] /= length; n[i + 1] /= length; n[i + 2] /= length;
   }
   return n;

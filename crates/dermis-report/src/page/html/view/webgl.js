@@ -8,9 +8,10 @@ function brightness(x, y, z) {
 /// Colour and opacity of a wireframe.
 const WIRE = [0.07, 0.08, 0.1, 0.5];
 
-/// Draws panes with WebGL 2; null where there is none.
-function webglRenderer(canvas) {
-  const gl = canvas.getContext("webgl2", { antialias: true, preserveDrawingBuffer: true });
+/// Draws panes with WebGL 2; null where there is none. `isFluid`: edges are smooth only where there is a card to do it.
+function webglRenderer(canvas, isFluid = false) {
+  const contextOf = (antialias, failIfMajorPerformanceCaveat) => canvas.getContext("webgl2", { antialias, failIfMajorPerformanceCaveat, preserveDrawingBuffer: true });
+  const gl = isFluid ? contextOf(true, true) ?? contextOf(false, false) : contextOf(true, false);
   if (!gl) return null;
   const compile = (kind, source) => {
     const shader = gl.createShader(kind);
@@ -57,8 +58,9 @@ function webglRenderer(canvas) {
   let drawn = new Map();
   // A card that comes back after a loss is another context: whoever holds arrays there makes them again.
   let context = { gl };
-  // Asking for errors waits for the card, so it is asked where something new was made or uploaded.
+  // Asking for errors waits for the card, so it is asked where something new was made, or where more was uploaded than ever.
   let isNew = true;
+  let most = 0;
   const pictures = new Map();
   /// The numbers of vertices that a list names, on the card once for all shapes.
   const indexBuffer = (list) => {
@@ -76,7 +78,8 @@ function webglRenderer(canvas) {
     const computed = shape.onCard?.(context);
     if (computed) return computed;
     if (uploaded.has(shape)) return uploaded.get(shape);
-    isNew ||= !!shape.triangles; // a ground is new in every frame
+    isNew ||= shape.positions.length > most;
+    most = Math.max(most, shape.positions.length);
     const array = gl.createVertexArray();
     gl.bindVertexArray(array);
     const buffers = [];
