@@ -123,7 +123,7 @@ impl Door {
         let came = Instant::now();
         while !self.seat.take(&page) {
             if came.elapsed() > QUEUE {
-                page.close(
+                hearing.refuse(
                     CloseCode::Policy,
                     "Another page of this studio is open. Close that one, then load this one again.",
                 );

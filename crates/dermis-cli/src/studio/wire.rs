@@ -10,6 +10,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tempfile::NamedTempFile;
 use tungstenite::error::CapacityError;
 use tungstenite::protocol::frame::coding::CloseCode;
@@ -20,6 +21,9 @@ use tungstenite::{Error, Message, WebSocket};
 pub const MOST_FRAME: usize = 16 << 20;
 /// The most bytes of a file that a page sends.
 pub const MOST_FILE: u64 = 4 << 30;
+
+/// How long a page that is refused is listened to.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// A connection that is read in one thread and written in another. Whatever is written is one or several whole frames, and goes out as one.
 #[derive(Debug)]
@@ -109,7 +113,7 @@ impl Page {
     }
 
     /// Closes the connection with a sentence for the person.
-    pub fn close(&self, code: CloseCode, reason: &str) {
+    fn close(&self, code: CloseCode, reason: &str) {
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = to.close(Some(CloseFrame { code, reason: reason.into() }));
         let _ = to.flush();
@@ -135,7 +139,11 @@ impl Hearing {
                 },
                 Ok(Message::Text(_)) => Err((CloseCode::Policy, "a job before the bytes of the last one")),
                 Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => continue,
-                Ok(Message::Close(_)) => break None,
+                Ok(Message::Close(_)) => {
+                    // The answer to it is under way.
+                    let _ = self.from.flush();
+                    break None;
+                }
                 Err(Error::Capacity(CapacityError::MessageTooLong { .. })) => {
                     break Some((CloseCode::Size, "a frame is longer than the program takes"));
                 }
@@ -147,12 +155,20 @@ impl Hearing {
                 Err(refusal) => break Some(refusal),
             }
         };
-        if let Some((code, reason)) = refusal {
-            self.page.close(code, reason);
-        }
         self.page.is_gone.store(true, Ordering::Relaxed);
-        // The other end is told at once, even while an answer is being written.
-        let _ = self.from.get_ref().from.shutdown(std::net::Shutdown::Read);
+        if let Some((code, reason)) = refusal {
+            self.refuse(code, reason);
+        }
+    }
+
+    /// Closes the connection with a sentence for the person. What the page sent meanwhile is read and forgotten: a connection that is closed
+    /// over unread bytes takes the sentence with it.
+    pub fn refuse(mut self, code: CloseCode, reason: &str) {
+        self.page.close(code, reason);
+        let (from, begun) = (&mut self.from.get_mut().from, Instant::now());
+        let _ = from.set_read_timeout(Some(FAREWELL));
+        let mut forgotten = vec![0; 64 << 10];
+        while begun.elapsed() < FAREWELL && from.read(&mut forgotten).is_ok_and(|count| count > 0) {}
     }
 
     /// What a text begins; nothing where it says stop.

@@ -304,7 +304,9 @@ fn who_has_no_token_or_comes_from_elsewhere_is_refused() {
     // One page at a time; the second hears why, and the first goes on.
     let mut first = studio.connect();
     first.job(json!({"open": null})).done();
-    let (code, why) = studio.connect().refusal();
+    let mut second = studio.connect();
+    second.ask(json!({"open": null}));
+    let (code, why) = second.refusal();
     assert_eq!(code, CloseCode::Policy);
     assert!(why.contains("Another page of this studio is open"), "{why}");
     first.job(json!({"open": null})).done();
