@@ -3,10 +3,11 @@
 use super::fault::{self, UnderWay};
 use super::folder::{Folder, refused};
 use super::wire::{Page, part_of, place_of};
-use dermis_browser::answer;
+use dermis_browser::{answer, live_answer};
 use dermis_workflow::fits::Cancelled;
 use dermis_workflow::memory::peak;
 use dermis_workflow::recipe::{Course, Watch};
+use dermis_workflow::verbs::session::live::Live;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +21,7 @@ use tempfile::NamedTempFile;
 pub struct Job {
     /// The number that its answer has.
     pub id: Value,
-    /// What it is: `open`, `put`, `run`, `take`.
+    /// What it is: `open`, `put`, `run`, `take`, `live`, `files`.
     pub kind: String,
     /// What it is of.
     pub given: Value,
@@ -58,12 +59,14 @@ impl Failure {
 /// Does the jobs of pages. What stays from one job to the next is in it.
 pub struct Engine {
     folder: Folder,
+    /// The session that the page shows.
+    live: Live,
 }
 
 impl Engine {
     /// An engine on the files of a session.
     pub fn new(folder: Folder) -> Self {
-        Self { folder }
+        Self { folder, live: Live::default() }
     }
 
     /// Does jobs to the end of the program. Ctrl-C, told by `interrupted`, ends what runs.
@@ -99,6 +102,7 @@ impl Engine {
             // The desk of a page that was just loaded, or that lost its engine, is empty but for the files of the command line.
             "open" => {
                 self.folder.empty()?;
+                self.live = Live::default();
                 Ok(Done(json!({ "named": self.folder.names(), "threads": rayon::current_num_threads() }), vec![]))
             }
             "put" => self.put(&job.given, job.files),
@@ -107,6 +111,12 @@ impl Engine {
                 let taken = self.folder.take(job.given.as_str().unwrap_or_default())?;
                 Ok(taken.map_or(Done(Value::Null, vec![]), |bytes| Done(place_of(0), vec![bytes])))
             }
+            // What is asked may name files, as a recipe does.
+            "live" => {
+                refused(&job.given)?;
+                Ok(Done(place_of(0), vec![live_answer(&mut self.live, &job.given.to_string())]))
+            }
+            "files" => Ok(Done(json!(self.folder.all()?), vec![])),
             #[cfg(test)]
             "fault" => panic!("a fault on purpose"),
             other => Err(Failure::new(format!("\"{other}\" is no job of the studio"), "load the page again")),

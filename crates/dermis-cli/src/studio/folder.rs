@@ -35,13 +35,13 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The files of a session in an empty folder that is its own. Names of the `named` files are their paths from the folder that they have in
-    /// common; of a folder its files are named.
+    /// The files of a session in an empty folder that is its own. Names of the `named` files are their paths from the innermost folder around
+    /// them; a folder stands for its files.
     ///
     /// # Errors
     /// Those of the system; for a file that is none, a folder with too many files, and a name that is no text.
     pub fn new(files: PathBuf, named: &[PathBuf]) -> Result<Self, Error> {
-        let mut found = Vec::new();
+        let (mut found, mut around) = (Vec::new(), Vec::new());
         for path in named {
             let failed = |source| FileError::System { path: path.clone(), source };
             if std::fs::metadata(path).map_err(failed)?.is_dir() {
@@ -53,21 +53,17 @@ impl Folder {
                 }
                 within.sort();
                 found.extend(within);
+                around.push(folder);
             } else {
                 found.push(real_name(path).map_err(failed)?);
+                around.extend(found.last().cloned());
             }
         }
-        let common = common_folder(&found);
-        let name_of = |path: &Path| {
-            let parts = path.strip_prefix(&common).unwrap_or(path).components();
-            let parts =
-                parts.filter_map(|part| if let Component::Normal(name) = part { Some(name.to_str()) } else { None });
-            parts.collect::<Option<Vec<_>>>().map(|parts| parts.join("/"))
-        };
+        let common = common_folder(&around);
         let mut folder = Self { files, named: Vec::new(), beside: Vec::new() };
         let mut beside = BTreeMap::new();
         for path in found {
-            let Some(name) = name_of(&path) else {
+            let Some(name) = name_below(&path, &common) else {
                 return Err(lacks(&path, "its name is no text", "give it another name"));
             };
             if has_ending(&path, &NAMING)
@@ -77,7 +73,7 @@ impl Folder {
                 // Where there are too many, those that were found are there; a reader says which one it lacks.
                 let _ = files_below(around, 2, &mut others);
                 others.retain(|other| has_ending(other, &BESIDE));
-                beside.extend(others.into_iter().filter_map(|other| Some((name_of(&other)?, other))));
+                beside.extend(others.into_iter().filter_map(|other| Some((name_below(&other, &common)?, other))));
             }
             if !folder.named.iter().any(|(known, _)| *known == name) {
                 folder.named.push((name, path));
@@ -98,9 +94,6 @@ impl Folder {
     /// # Errors
     /// If the system refuses.
     pub fn empty(&self) -> Result<(), Failure> {
-        let failed = |error: io::Error| {
-            Failure::new(format!("the folder of this session: {error}"), "start dermis studio again")
-        };
         for entry in std::fs::read_dir(&self.files).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let is_folder = entry.file_type().map_err(failed)?.is_dir();
@@ -143,6 +136,18 @@ impl Folder {
         }
     }
 
+    /// Names and lengths of all files, those of the command line among them.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn all(&self) -> Result<Vec<(String, u64)>, Failure> {
+        let mut found = Vec::new();
+        files_below(&self.files, MOST_DEPTH, &mut found).map_err(failed)?;
+        found.sort();
+        let file = |path: &PathBuf| Some((name_below(path, &self.files)?, std::fs::metadata(path).ok()?.len()));
+        Ok(found.iter().filter_map(file).collect())
+    }
+
     /// The place of a name.
     fn place(&self, name: &str) -> Result<PathBuf, Failure> {
         let is_plain = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
@@ -155,6 +160,10 @@ impl Folder {
 
 fn lacks(path: &Path, what: &str, remedy: &'static str) -> Error {
     FileError::lacks(path, what, remedy).into()
+}
+
+fn failed(error: io::Error) -> Failure {
+    Failure::new(format!("the folder of this session: {error}"), "start dermis studio again")
 }
 
 fn outside(name: &str) -> Failure {
@@ -212,9 +221,16 @@ fn real_name(path: &Path) -> io::Result<PathBuf> {
     Ok(path.file_name().map_or(folder.clone(), |name| folder.join(name)))
 }
 
-/// The innermost folder that has all files.
-fn common_folder(files: &[PathBuf]) -> PathBuf {
-    let mut folders = files.iter().filter_map(|file| file.parent());
+/// The name of a file in a folder, with `/` between its parts; nothing if it is no text.
+fn name_below(path: &Path, folder: &Path) -> Option<String> {
+    let parts = path.strip_prefix(folder).unwrap_or(path).components();
+    let parts = parts.filter_map(|part| if let Component::Normal(name) = part { Some(name.to_str()) } else { None });
+    parts.collect::<Option<Vec<_>>>().map(|parts| parts.join("/"))
+}
+
+/// The innermost folder around all these files and folders.
+fn common_folder(around: &[PathBuf]) -> PathBuf {
+    let mut folders = around.iter().filter_map(|file| file.parent());
     let mut common = folders.next().map(Path::to_path_buf).unwrap_or_default();
     for folder in folders {
         while !folder.starts_with(&common) && common.pop() {}
@@ -363,10 +379,19 @@ mod tests {
         folder.empty().unwrap();
         assert_eq!(folder.take("a/b.npz").unwrap(), None, "what was put is gone");
         assert_eq!(folder.take("hero.glb").unwrap().unwrap(), b"hero.glb");
+        folder.empty().unwrap();
+        put(&folder, "a/b.npz", "new").unwrap();
+        assert_eq!(folder.all().unwrap(), [("a/b.npz".to_owned(), 3), ("hero.glb".to_owned(), 8)]);
         assert!(top.path().join("user/hero.glb").exists(), "its link was taken, and the file stays");
         for outside in ["../x", "/x", "", "a/../../x"] {
             assert!(put(&folder, outside, "x").is_err() && folder.take(outside).is_err(), "{outside}");
         }
+    }
+
+    #[test]
+    fn a_folder_keeps_its_own_name() {
+        let (_top, folder) = folder(&["hero.session/session.json", "hero.session/.lock"], &["hero.session"]);
+        assert_eq!(folder.unwrap().names(), ["hero.session/session.json"]);
     }
 
     #[test]

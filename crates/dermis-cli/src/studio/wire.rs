@@ -17,8 +17,8 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tungstenite::{Error, Message, WebSocket};
 
-/// The most bytes of a frame. Texts of jobs are far shorter, and the page sends bytes in shorter pieces.
-pub const MOST_FRAME: usize = 16 << 20;
+/// The most bytes of a frame. A text holds the positions of a sculpt at most, and the page sends bytes in shorter pieces.
+pub const MOST_FRAME: usize = 64 << 20;
 /// The most bytes of a file that a page sends.
 pub const MOST_FILE: u64 = 4 << 30;
 

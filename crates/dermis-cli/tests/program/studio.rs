@@ -235,6 +235,26 @@ fn a_page_inspects_fits_and_takes_what_came_of_it() {
     desk.good("run fit.json");
     assert!(model == desk.bytes("results/model.dermis"), "the model of the page is the program's");
 
+    // A session stays open from one question to the next.
+    let session = json!({"session": {"folder": "s", "act": {"new": {
+        "rig": {"file": "rig.npz"}, "motions": [{"file": "walk.npz"}], "truths": []
+    }}}});
+    page.job(json!({"run": session})).done();
+    let files = page.job(json!({"files": true})).done();
+    assert!(files.as_array().unwrap().iter().any(|file| file[0] == "s/session.json"), "{files}");
+    let facts = |Answer(message, parts): Answer| -> Value {
+        assert_eq!(message["done"], json!({"$bytes": 0}));
+        let (length, told) = parts[0].split_first_chunk().unwrap();
+        let told: Value = serde_json::from_slice(&told[..u32::from_le_bytes(*length) as usize]).unwrap();
+        told["facts"].clone()
+    };
+    let pose = json!({"live": {"pose": {"pose": {}, "skins": ["rig"]}}});
+    assert!(facts(page.job(pose.clone())).get("error").is_some(), "no session is open");
+    assert_eq!(facts(page.job(json!({"live": {"open": {"folder": "s"}}}))).get("error"), None);
+    let told = page.job(pose);
+    assert!(told.1[0].len() > 24 * 8 * 12, "the skin at rest: {} bytes", told.1[0].len());
+    assert_eq!(facts(told).get("error"), None);
+
     // The user's file is as it was, and the folder of the session goes with the page.
     page.put("rig.npz", b"another").done();
     assert_eq!(page.take("rig.npz"), b"another");
@@ -325,7 +345,7 @@ fn more_than_the_program_takes_is_refused() {
     };
     // The program may have closed the connection before all was sent.
     let sends = |page: &mut Page, message: Message| drop(page.socket.send(message));
-    with(CloseCode::Size, "longer than", &|page| sends(page, Message::text(" ".repeat((16 << 20) + 1))));
+    with(CloseCode::Size, "longer than", &|page| sends(page, Message::text(" ".repeat((64 << 20) + 1))));
     with(CloseCode::Size, "larger than 4 GB", &|page| {
         page.send(&json!({"id": 2, "put": [["a", {"$bytes": 0}]], "parts": [(4u64 << 30) + 1]}));
     });
@@ -354,7 +374,7 @@ fn a_recipe_reaches_no_file_outside_and_no_program() {
     desk.put("own/rig.npz", Tube::new(24, 4, 0.0, Flesh::Weights).bundle());
     let studio = Studio::start(&desk, "own");
     let mut page = studio.connect();
-    assert_eq!(page.job(json!({"open": null})).done()["named"], json!(["rig.npz"]));
+    assert_eq!(page.job(json!({"open": null})).done()["named"], json!(["own/rig.npz"]));
     let secret = desk.path("secret.npz").display().to_string();
     for file in [secret.as_str(), "../secret.npz", "../../secret.npz", "own/../../secret.npz", "/etc/hostname"] {
         let says = page.job(json!({"run": {"inspect": {"files": [{"file": file}]}}})).failed();
@@ -362,11 +382,12 @@ fn a_recipe_reaches_no_file_outside_and_no_program() {
         assert!(page.job(json!({"take": file})).failed().contains("leads out"));
         assert!(page.put(file, b"x").failed().contains("leads out"));
     }
+    assert!(page.job(json!({"live": {"open": {"folder": "../own"}}})).failed().contains("leads out"));
     let out = desk.path("out.npz").display().to_string();
-    let convert = |out: &str| json!({"run": {"convert": {"inputs": [{"file": "rig.npz"}], "out": out}}});
+    let convert = |out: &str| json!({"run": {"convert": {"inputs": [{"file": "own/rig.npz"}], "out": out}}});
     assert!(page.job(convert(&out)).failed().contains("leads out"));
     let program = json!({"run": {"invert": {
-        "rig": {"file": "rig.npz"}, "sculpts": [], "poses": {"file": "rig.npz"}, "out": "o.npz",
+        "rig": {"file": "own/rig.npz"}, "sculpts": [], "poses": {"file": "own/rig.npz"}, "out": "o.npz",
         "deformer": {"program": {"command": "touch ran"}}
     }}});
     assert!(page.job(program).failed().contains("runs another program"));
@@ -375,7 +396,7 @@ fn a_recipe_reaches_no_file_outside_and_no_program() {
     assert!(page.job(json!({"run": {"no such verb": {}}})).failed().contains("no recipe"));
     assert!(page.job(json!({"dance": 1})).failed().contains("dance"));
     assert_eq!(
-        page.job(json!({"run": {"inspect": {"files": [{"file": "rig.npz"}]}}})).done()["outcome"][0]["poses"],
+        page.job(json!({"run": {"inspect": {"files": [{"file": "own/rig.npz"}]}}})).done()["outcome"][0]["poses"],
         4
     );
     assert_eq!(desk.names("."), ["own", "secret.npz", "temporary"]);
