@@ -55,8 +55,12 @@ pub fn run(args: &StudioArgs, ui: &Ui) -> Result<ExitCode, Stop> {
     let again = fault::begun_again();
     let port = again.as_ref().map(|(port, _)| *port).or(args.port);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).map_err(|error| {
-        let which = port.map_or_else(|| "no port".into(), |port| format!("port {port}"));
-        Stop::Usage(format!("{which} of this machine can be used ({error}): leave --port out, or name another port"))
+        Stop::Usage(match port {
+            Some(port) => {
+                format!("port {port} of this machine cannot be used ({error}): leave --port out, or name another")
+            }
+            None => format!("no port of this machine can be used ({error})"),
+        })
     })?;
     let internal = |error: &dyn std::fmt::Display| Stop::Recipe(Error::Internal(error.to_string()));
     let address = listener.local_addr().map_err(|error| internal(&error))?;

@@ -473,5 +473,5 @@ fn what_the_command_line_names_must_be_there() {
     desk.bad("studio --no-open --port 0", &["--port"]);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    desk.bad(&format!("studio --no-open --port {port}"), &[&port, "leave --port out"]);
+    desk.bad(&format!("studio --no-open --port {port}"), &[&port, "cannot be used", "leave --port out"]);
 }
