@@ -86,8 +86,8 @@ const TABLE: &[Rule] = &[
             "dermis-figures",
         ],
     ),
-    // The program reaches the libraries' types through dermis-workflow.
-    rule("dermis-cli", 15800, &["dermis-workflow"]),
+    // The program reaches the libraries' types through dermis-workflow, and serves the page of dermis-browser (`dermis studio`).
+    rule("dermis-cli", 17000, &["dermis-workflow", "dermis-browser"]),
     rule(
         "dermis",
         1700,

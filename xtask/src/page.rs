@@ -1,68 +1,43 @@
 //! The page that fits in a browser: one file with the engine inside, and one that has the bundled body as well. `crates/dermis-browser/page`
 //! has its parts.
 
+#[path = "../../crates/dermis-browser/src/parts.rs"]
+mod parts;
+
 use crate::release::notices::Graph;
 use crate::workspace::root;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use parts::{STYLES, app, filled};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The files of the bundled body that the page offers.
 pub const BODY: [&str; 3] = ["body.glb", "body_exercise.npz", "body_walk.npz"];
 
-/// Scripts of the report and its viewer, which draw the page's skins.
-const DRAWING: [&str; 10] = [
-    "page/html/tools.js",
-    "page/html/view/data.js",
-    "page/html/view/shapes.js",
-    "page/html/view/camera.js",
-    "page/html/view/webgl.js",
-    "page/html/view/software.js",
-    "page/html/view/overlay.js",
-    "page/html/view/pointer.js",
-    "page/html/view/controls.js",
-    "viewer/stage.js",
-];
-
-/// Scripts of the page, in the order in which they need each other.
-const SCRIPTS: [&str; 11] = [
-    "recipe.js",
-    "roles.js",
-    "desk.js",
-    "zip.js",
-    "session.js",
-    "surface.js",
-    "brush.js",
-    "gizmo.js",
-    "maps.js",
-    "loop.js",
-    "app.js",
-];
-
 /// Writes both pages into a folder, the one without the body first, and prints what they weigh.
 ///
 /// # Errors
 /// A text for people.
 pub fn make(module: &Path, machine: &str, folder: &Path) -> Result<[PathBuf; 2], String> {
-    let page = |name: &str| read(&format!("crates/dermis-browser/page/{name}"));
     let wasm = std::fs::read(module).map_err(|error| format!("{}: {error}", module.display()))?;
     // A worker is a classic script: what others import, it has in itself.
     let engine = read("js/dermis_engine.js")?.replace("\nexport ", "\n");
-    let parts = [
-        ("STYLE", read("crates/dermis-report/src/page/html/page.css")? + &page("page.css")?),
+    let mut parts = vec![
+        ("STYLE", STYLES.concat()),
         ("LICENCES", escaped(&Graph::read(machine)?.notices(&["dermis-browser"])?)),
-        ("WORKER", engine + &page("worker.js")?),
-        ("APP", app()?),
+        ("WORKER", engine + &read("crates/dermis-browser/page/worker.js")?),
+        ("APP", app()),
         ("WASM", BASE64.encode(gzipped(&wasm))),
     ];
-    let template = page("page.html")?;
     let made = [("dermis.html", String::new()), ("dermis-body.html", body()?)];
     let mut written = Vec::new();
     for (name, body) in made {
-        let html = filled(&template, &parts, &body)?;
+        parts.push(("BODY", body));
+        let html = filled(&parts)?;
+        parts.pop();
         let path = folder.join(name);
         std::fs::write(&path, &html).map_err(|error| format!("{}: {error}", path.display()))?;
         let megabytes = |bytes: usize| bytes as f64 * 1e-6;
@@ -71,28 +46,6 @@ pub fn make(module: &Path, machine: &str, folder: &Path) -> Result<[PathBuf; 2],
         written.push(path);
     }
     <[PathBuf; 2]>::try_from(written).map_err(|_| "two pages were to be written".into())
-}
-
-/// What runs in the page.
-fn app() -> Result<String, String> {
-    let drawing = DRAWING.iter().map(|name| format!("crates/dermis-report/src/{name}"));
-    let own = SCRIPTS.iter().map(|name| format!("crates/dermis-browser/page/{name}"));
-    Ok(drawing.chain(own).map(|path| read(&path)).collect::<Result<Vec<_>, _>>()?.join("\n"))
-}
-
-/// The template with its parts, each in the place that names it.
-fn filled(template: &str, parts: &[(&str, String)], body: &str) -> Result<String, String> {
-    let mut html = String::new();
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once("/*") {
-        let (name, after) = after.split_once("*/").ok_or("a place of the page has no end")?;
-        let part = parts.iter().find(|(known, _)| *known == name).map(|(_, part)| part.as_str());
-        let part = part.or((name == "BODY").then_some(body));
-        html += before;
-        html += part.ok_or_else(|| format!("the page has a place for {name}, which nothing fills"))?;
-        rest = after;
-    }
-    Ok(html + rest)
 }
 
 /// The body's files as the page reads them: names, and bytes in base64.

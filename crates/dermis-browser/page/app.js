@@ -68,10 +68,13 @@ async function dropped(transfer) {
   return found;
 }
 
-/** Takes files in, and says what they are. A folder of numbered files is one input. What is no input goes again, and is named. */
+/** Takes files in. */
 async function take(list) {
-  if (!list.length) return;
-  const added = await desk.add(await unpacked(list));
+  if (list.length) await understand(await desk.add(await unpacked(list)));
+}
+
+/** Says what files of the desk are. A folder of numbered files is one input. What is no input goes again, and is named. */
+async function understand(added) {
   const session = sessionAmong(added);
   if (session !== undefined) return openSession(session);
   let refused = null;
@@ -209,7 +212,9 @@ async function fit() {
   const { outcome, seconds, memory } = await desk.run(recipe, progress);
   const report = await desk.take(REPORT);
   const model = await desk.take(MODEL);
-  const told = `${seconds.toFixed(1)} s, ${megabytes(memory)} of memory, on one thread of this browser. Nothing left this page.`;
+  const used = memory ? `, ${megabytes(memory)} of memory` : "";
+  const where = isServed() ? `${counted(desk.threads, "thread")} of this machine` : "one thread of this browser";
+  const told = `${seconds.toFixed(1)} s${used}, on ${where}. ${nothingLeft()}`;
   URL.revokeObjectURL($("report").src);
   $("report").src = URL.createObjectURL(new Blob([report], { type: "text/html" }));
   const ready = { "report.html": report, "recipe.json": new TextEncoder().encode(`${JSON.stringify(recipe, null, 2)}\n`) };
@@ -219,7 +224,7 @@ async function fit() {
 
 /** The model of a session is the one that the page saves. */
 async function delivered(model, verdict, motion) {
-  await deliver(model, { verdict, told: "The model of the session. Nothing left this page.", ready: {}, motion });
+  await deliver(model, { verdict, told: `The model of the session. ${nothingLeft()}`, ready: {}, motion });
   $("result").scrollIntoView({ block: "nearest" });
 }
 
@@ -258,10 +263,34 @@ function bytesOf(text) {
   return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 }
 
-async function begin() {
+/** Whether `dermis studio` serves the page, whose engine is then the program's. */
+function isServed() {
+  return !$("wasm").textContent;
+}
+
+/** Where the files stayed. */
+function nothingLeft() {
+  return `Nothing left this ${isServed() ? "machine" : "page"}.`;
+}
+
+/** The desk with the engine inside this page. */
+async function deskHere() {
   if (!WebAssembly.validate(SIMD)) throw new Lacking("this browser has no vectors in WebAssembly", "use a browser of 2023 or later");
   const unpacked = new Blob([bytesOf($("wasm").textContent)]).stream().pipeThrough(new DecompressionStream("gzip"));
-  desk = new Desk(await new Response(unpacked).arrayBuffer(), $("worker").textContent);
+  const source = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" }));
+  return new Desk(() => new Worker(source), await new Response(unpacked).arrayBuffer());
+}
+
+/** The desk with the engine of the program, which has the files that its command line named. */
+async function deskServed() {
+  $("local").textContent = "Files stay on this machine: the browser lets this page speak to dermis studio alone, which closes with the page.";
+  const served = new Desk(() => new Socket(), null);
+  await served.open();
+  return served;
+}
+
+async function begin() {
+  desk = await (isServed() ? deskServed() : deskHere());
   const body = $("body-files").textContent;
   $("body").hidden = !body;
   $("body").onclick = () => busy(() => take(JSON.parse(body).map(([name, text]) => new File([bytesOf(text)], name))));
@@ -275,6 +304,7 @@ async function begin() {
       if (kind === "drop") busy(async () => take(await dropped(event.dataTransfer)));
     });
   }
+  if (desk.names.length) await busy(() => understand(desk.names));
 }
 
 /** A module of one function with a vector: engines without vectors refuse it. */

@@ -4,25 +4,30 @@
 class Desk {
   /** Files by the names that recipes have for them. */
   #files = new Map();
-  #wasm;
-  #source;
+  /** Names of files that the engine has without the page. */
+  #named = null;
+  #make;
+  #opening;
   #worker = null;
   #waiting = new Map();
   #next = 1;
   #heard = null;
 
+  /** Threads of the engine. */
+  threads = 1;
+
   /**
-   * @param {ArrayBuffer} wasm the module
-   * @param {string} source what the worker runs
+   * @param {() => Worker | Socket} make makes what the engine is in
+   * @param {ArrayBuffer | null} opening what opens it: the module
    */
-  constructor(wasm, source) {
-    this.#wasm = wasm;
-    this.#source = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  constructor(make, opening) {
+    this.#make = make;
+    this.#opening = opening;
   }
 
   /** Names of the files. */
   get names() {
-    return [...this.#files.keys()];
+    return [...new Set([...this.#named ?? [], ...this.#files.keys()])];
   }
 
   /** Adds files; one of the same name is replaced. Result: their names. */
@@ -43,6 +48,7 @@ class Desk {
   /** Takes a file away. */
   async remove(name) {
     this.#files.delete(name);
+    this.#named?.delete(name);
     if (this.#worker) await this.#ask({ take: name });
   }
 
@@ -93,14 +99,16 @@ class Desk {
     waiting.forEach(({ fail }) => fail(why));
   }
 
-  /** A worker with the engine and the files. */
-  async #open() {
+  /** Opens the engine with the files, unless it is open. */
+  async open() {
     if (this.#worker) return;
-    const worker = new Worker(this.#source);
+    const worker = this.#make();
     this.#worker = worker;
     worker.onmessage = ({ data }) => this.#hear(data);
     worker.onerror = ({ message }) => this.#end(new Error(message || "the worker ended"));
-    await this.#send({ open: this.#wasm });
+    const told = await this.#send({ open: this.#opening });
+    this.#named ??= new Set(told?.named);
+    this.threads = told?.threads ?? 1;
     const files = await Promise.all([...this.#files].map(async ([name, file]) => [name, await file.arrayBuffer()]));
     // Recipes write below a folder that is there, so that no result has the name of an input.
     files.push(["results/.here", new ArrayBuffer(0)]);
@@ -108,7 +116,7 @@ class Desk {
   }
 
   async #ask(job, hand = []) {
-    await this.#open();
+    await this.open();
     return this.#send(job, hand);
   }
 

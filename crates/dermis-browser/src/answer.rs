@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// Runs a recipe; result: `{"outcome": …}` or `{"error": {"text": …, "remedy": …}}`.
-#[cfg_attr(not(any(test, target_family = "wasm")), allow(dead_code))]
 pub fn answer(recipe: &str, watch: &dyn Watch) -> Value {
     let ran = Recipe::from_json(recipe, Path::new("recipe")).and_then(|recipe| recipe.run(watch));
     match ran {
@@ -17,7 +16,6 @@ pub fn answer(recipe: &str, watch: &dyn Watch) -> Value {
 }
 
 /// Answers what a window asks of a session ([`Ask`], JSON): the bytes of [`Told`], whose facts are `{"error": …}` where it failed.
-#[cfg_attr(not(any(test, target_family = "wasm")), allow(dead_code))]
 pub fn live_answer(live: &mut Live, ask: &str) -> Vec<u8> {
     let asked = serde_json::from_str::<Ask>(ask);
     let facts = match asked.map(|ask| live.answer(&ask)) {

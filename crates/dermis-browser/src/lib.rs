@@ -9,7 +9,8 @@
 //! `progress`, which hears the step, the time left in words or nothing, and the part of the whole that is done, and which stops the recipe by anything but 0; and `panicked`, the last words before the module ends in a trap. A host opens a
 //! new module then.
 //!
-//! A build for another target has the answers without the module, for their tests.
+//! A build for another target has the answers without the module, and [`studio_page`], the page as the program serves it with its own
+//! engine behind it.
 
 // The memory that the host hands over, and the functions that ufbx calls.
 #![allow(unsafe_code)]
@@ -18,6 +19,15 @@ mod answer;
 #[cfg(any(test, target_family = "wasm"))]
 #[cfg_attr(not(all(target_family = "wasm", feature = "fbx")), allow(dead_code))]
 mod libc;
+
+#[cfg(not(target_family = "wasm"))]
+mod parts;
+#[cfg(not(target_family = "wasm"))]
+mod studio;
+#[cfg(not(target_family = "wasm"))]
+pub use studio::studio_page;
+
+pub use answer::{answer, live_answer};
 
 #[cfg(target_family = "wasm")]
 mod module;

@@ -30,6 +30,7 @@ mod rig;
 mod run;
 mod session;
 mod show;
+mod studio;
 mod suggest;
 mod transfer;
 mod ui;
@@ -70,6 +71,7 @@ enum Verb {
     Demo(demo::DemoArgs),
     Inspect(inspect::InspectArgs),
     View(view::ViewArgs),
+    Studio(studio::StudioArgs),
     Fit(Box<fit::FitArgs>),
     Recipe(recipe::RecipeArgs),
     Run(run::RunArgs),
@@ -143,6 +145,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Demo(args) => demo::run(args, &ui),
         Verb::Inspect(args) => inspect::run(args, &ui),
         Verb::View(args) => view::run(args, &ui),
+        Verb::Studio(args) => studio::run(args, &ui),
         Verb::Fit(args) => fit::run(args, &ui),
         Verb::Recipe(args) => recipe::run(args, &ui),
         Verb::Run(args) => run::run(args, &ui),
@@ -233,7 +236,7 @@ fn command() -> clap::Command {
 
 /// Headings of the help with their verbs.
 const GROUPS: [(&str, &[&str]); 8] = [
-    ("Start", &["demo", "inspect", "view", "convert"]),
+    ("Start", &["demo", "inspect", "view", "studio", "convert"]),
     ("Learn", &["fit", "suggest", "session", "recipe", "run"]),
     ("Judge", &["eval", "compare", "report", "figures"]),
     ("Deliver", &["pose", "export", "crowd"]),

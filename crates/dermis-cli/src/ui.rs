@@ -131,6 +131,11 @@ impl Ui {
         self.stopped.load(Ordering::Relaxed)
     }
 
+    /// The same, for a thread of its own.
+    pub fn interrupted(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stopped)
+    }
+
     /// A line of a result, on standard output. Names in it come from files: they can neither end the line nor steer the terminal.
     pub fn print(&self, line: &str) {
         self.out(&visible(line));

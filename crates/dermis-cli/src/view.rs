@@ -5,6 +5,8 @@ use crate::ui::{Stop, Ui};
 use dermis_workflow::FileError;
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{Input, ViewOutcome, ViewRecipe};
+use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -50,10 +52,7 @@ pub fn run(args: &ViewArgs, ui: &Ui) -> Result<ExitCode, Stop> {
     let outcome = recipe.run(ui)?;
     // The browser reads the page after the program has ended; a page that was not made leaves no folder behind.
     let wanted = temporary.map(tempfile::TempDir::keep).is_some() && !args.no_open;
-    let opened = match wanted && has_display() {
-        true => Some(open::that_detached(&outcome.written)),
-        false => None,
-    };
+    let opened = if wanted { open_page(outcome.written.as_os_str()) } else { None };
     let is_open = matches!(opened, Some(Ok(())));
     if args.json {
         let mut value = outcome.json();
@@ -62,13 +61,24 @@ pub fn run(args: &ViewArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         return Ok(ExitCode::SUCCESS);
     }
     show(&outcome, ui, false);
+    if wanted {
+        tell_opened(opened, ui);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Opens a page, by its path or its address, in the browser; nothing where no screen is.
+pub fn open_page(page: &OsStr) -> Option<io::Result<()>> {
+    has_display().then(|| open::that_detached(page))
+}
+
+/// Says what came of it.
+pub fn tell_opened(opened: Option<io::Result<()>>, ui: &Ui) {
     match opened {
         Some(Ok(())) => ui.print("opened in the browser"),
         Some(Err(error)) => ui.note(&format!("warning: no browser could be started ({error}): open the page yourself")),
-        None if wanted => ui.note("there is no display here: open the page in a browser"),
-        None => {}
+        None => ui.note("there is no display here: open the page in a browser"),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Shows the outcome.

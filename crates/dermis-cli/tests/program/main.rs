@@ -35,6 +35,7 @@ mod session;
 mod snapshots;
 mod stacks;
 mod stream;
+mod studio;
 mod suggest;
 mod terminal;
 mod transfer;

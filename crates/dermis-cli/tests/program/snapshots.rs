@@ -9,10 +9,11 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const VERBS: [&str; 25] = [
+const VERBS: [&str; 26] = [
     "demo",
     "inspect",
     "view",
+    "studio",
     "fit",
     "recipe",
     "run",
