@@ -4,6 +4,7 @@
 // page saves. Chromium opens PAGE from the disk, and a pointer does the seven steps: open, look, paint maps, pose, sculpt, learn, and
 // save; three.js plays what was saved. Exit 0: all is as it should be; 1: something is not, and is named.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { basename, join, resolve } from "node:path";
 
@@ -186,6 +187,38 @@ const glb = await saved('[id="save-model.glb"]', "loop.glb");
 const { issues } = await validateBytes(new Uint8Array(glb), { ignoredIssues: ["UNUSED_OBJECT"] });
 expect(`the GLB is valid: ${JSON.stringify(issues.messages.slice(0, 3))}`, issues.numErrors === 0);
 const zip = await saved("#loop-save", "loop.session.zip");
+
+// three.js drives the shapes of the GLB by its joints, in the poses of the sculpts. It takes four bones a vertex, and the shapes of a character with
+// several roots come near the sculpts alone.
+const sculpts = [];
+for (let at = 0; at < 3; at++) sculpts.push(await tab.evaluate((at) => loop.testSculpt(at), at));
+/** A NumPy array of doubles. */
+function npy(name, shape, values) {
+  const head = `{'descr': '<f8', 'fortran_order': False, 'shape': (${shape.join(", ")},), }`.padEnd(117) + "\n";
+  writeFileSync(join(folder, name), Buffer.concat([Buffer.from("\x93NUMPY\x01\x00", "latin1"), Buffer.from([118, 0]), Buffer.from(head), Buffer.from(Float64Array.from(values).buffer)]));
+}
+const rowsOf = (c) => [c[0], c[3], c[6], c[9], c[1], c[4], c[7], c[10], c[2], c[5], c[8], c[11], 0, 0, 0, 1];
+const matrices = sculpts.flatMap(({ joints }) => Array.from({ length: joints.length / 12 }, (_, bone) => rowsOf(joints.slice(12 * bone, 12 * bone + 12))).flat());
+npy("loop-matrices.npy", [3, matrices.length / 48, 4, 4], matrices);
+npy("loop-expected.npy", [3, sculpts[0].model.length / 3, 3], sculpts.flatMap(({ model }) => model));
+const repository = resolve(import.meta.dirname, "../..");
+const KINDS = { html: "text/html", js: "text/javascript", mjs: "text/javascript" };
+const server = createServer((request, response) => {
+  const { pathname } = new URL(request.url, "http://localhost");
+  const path = pathname.startsWith("/repo/target/tools/node_modules/") ? join(modules, pathname.slice("/repo/target/tools/node_modules".length))
+    : pathname.startsWith("/repo/") ? join(repository, pathname.slice(6)) : join(folder, pathname.slice("/desk".length));
+  if (!existsSync(path)) return response.writeHead(404).end();
+  response.writeHead(200, { "content-type": KINDS[path.split(".").at(-1)] ?? "application/octet-stream" }).end(readFileSync(path));
+}).listen(0, "127.0.0.1");
+const other = await browser.newPage();
+await other.goto(`http://127.0.0.1:${server.address().port}/repo/js/test/three.html?glb=/desk/loop.glb&matrices=/desk/loop-matrices.npy&expected=/desk/loop-expected.npy`);
+await other.waitForFunction(() => document.documentElement.dataset.state !== "loading", null, { timeout: 120_000 });
+const three = await other.evaluate(() => ({ ...document.documentElement.dataset }));
+const extent = await tab.evaluate(() => loop.testExtent());
+console.log(`three.js in the poses of the sculpts: ${(1e6 * three.gpu / extent).toFixed(2)} millionths of the character from the page's skin; ${three.drawn} vertices drawn`);
+expect(`three.js shows the sculpts: ${JSON.stringify(three)}`, three.state === "ready" && three.gpu < 5e-3 * extent && three.moved > 0);
+await other.close();
+server.close();
 await tab.setViewportSize({ width: 420, height: 900 });
 await settled();
 await shot("narrow");

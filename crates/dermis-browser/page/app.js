@@ -6,6 +6,8 @@ let files = [];
 let alsoExamples = false;
 let desk;
 let loop;
+/** Further engines, while methods are compared. */
+let forks = [];
 
 /** An element with attributes, and children that are elements or texts. */
 function make(tag, attributes = {}, ...children) {
@@ -192,6 +194,7 @@ function show() {
     ? `The error is measured on ${held.map(({ name }) => name).join(", ")}, which the fit does not see.`
     : "No file is held out: the error is cross-validated, each fifth of the examples by a fit of the others.";
   $("fit").disabled = isBusy || !files.length;
+  $("compare").disabled = isBusy || !files.length;
   $("sculpt").disabled = isBusy || !files.some(({ role }) => role === "rig");
   $("stop").disabled = !isBusy;
   for (const element of document.querySelectorAll("#rows select, #rows input, #rows button, #pick, #body, #saves button")) element.disabled = isBusy;
@@ -220,6 +223,39 @@ async function fit() {
   const ready = { "report.html": report, "recipe.json": new TextEncoder().encode(`${JSON.stringify(recipe, null, 2)}\n`) };
   const motion = files.find(({ role, told }) => ["held", "poses"].includes(role) || (role === "examples" && told.poses > 1))?.name;
   await deliver(model, { verdict: outcome.verdict ?? "", told, ready, motion });
+}
+
+/** Compares methods on the files, and shows what has come so far. */
+async function compare() {
+  const recipe = (methods) => compareRecipe(files, alsoExamples, methods);
+  recipe([]);
+  const outcomes = [];
+  const engines = isServed() ? 1 : Math.min(MOST_ENGINES, Math.max(1, navigator.hardwareConcurrency - (navigator.hardwareConcurrency > 2)));
+  forks = Array.from({ length: engines - 1 }, () => desk.fork());
+  const heard = (outcome) => {
+    outcomes.push(outcome);
+    $("compared-rows").replaceChildren(...comparedRows(outcomes).map(comparedRow));
+    $("compared-note").textContent = `The error is ${outcome.validation}, the smallest first, by ${counted(engines, "engine")} at a time. The number in brackets is the largest error of a vertex.`;
+    $("compared").hidden = false;
+  };
+  try {
+    await compareOn([desk, ...forks], recipe, heard, progress);
+  } catch (error) {
+    desk.stop(); // what failed on one engine is not gone on with on the others
+    throw error;
+  } finally {
+    // The memory of an engine is given back when it ends.
+    forks.forEach((fork) => fork.stop());
+    forks = [];
+  }
+}
+
+function comparedRow({ method, rms, ratio, held_out, cross_validated, model_bytes, seconds_fit }) {
+  const { max } = held_out ?? cross_validated ?? {};
+  const millimetres = (metres) => (Number.isFinite(metres) ? `${pageTools.digits(1e3 * metres)} mm` : "–");
+  const cell = (text) => make("td", { class: "n" }, text);
+  return make("tr", {}, make("td", {}, METHODS[method] ?? method), cell(`${millimetres(rms)} (${millimetres(max)})`), cell(Number.isFinite(ratio) ? `${(100 * ratio).toFixed(0)} %` : "–"),
+    cell(megabytes(model_bytes)), cell(`${seconds_fit.toFixed(1)} s`));
 }
 
 /** The model of a session is the one that the page saves. */
@@ -297,7 +333,8 @@ async function begin() {
   $("pick").onchange = ({ target }) => busy(() => take([...target.files]));
   $("fit").onclick = () => busy(fit);
   $("sculpt").onclick = () => busy(beginSession);
-  $("stop").onclick = () => desk.stop();
+  $("compare").onclick = () => busy(compare);
+  $("stop").onclick = () => [desk, ...forks].forEach((one) => one.stop());
   for (const kind of ["dragover", "drop"]) {
     addEventListener(kind, (event) => {
       event.preventDefault();

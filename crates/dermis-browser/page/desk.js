@@ -30,6 +30,13 @@ class Desk {
     return [...new Set([...this.#named ?? [], ...this.#files.keys()])];
   }
 
+  /** Another engine with the same files. */
+  fork() {
+    const desk = new Desk(this.#make, this.#opening);
+    desk.#files = new Map(this.#files);
+    return desk;
+  }
+
   /** Adds files; one of the same name is replaced. Result: their names. */
   async add(files) {
     const put = [...files].map((file) => [nameOf(file), file]);

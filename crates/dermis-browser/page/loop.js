@@ -656,7 +656,15 @@ class Loop {
     return { bone, partner: partners && partners[bone] !== bone ? partners[bone] : null };
   }
 
+  /** Joints and skin of the model in the pose of a sculpt. */
+  async testSculpt(at) {
+    const sculpts = this.#told.facts.motions.length - 1;
+    const { joints, model } = await this.#desk.live({ pose: { pose: { at: [sculpts, at], turns: [] }, skins: ["model"] } });
+    return { joints: [...joints], model: [...model] };
+  }
+
   testMap(bone) { return this.#maps.of(bone).reduce((sum, value) => sum + value, 0); }
+  testExtent() { return this.#told.facts.extent; }
   testCount() { return this.#told.facts.vertices; }
   testMoved() { return this.#sculpt?.moved().length ?? 0; }
   testTurned() { return JSON.stringify([...this.#turns]); }

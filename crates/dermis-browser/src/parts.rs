@@ -23,7 +23,7 @@ const DRAWING: [&str; 10] = [
 ];
 
 /// The page's own scripts, in the order in which they need each other.
-const SCRIPTS: [&str; 12] = [
+const SCRIPTS: [&str; 13] = [
     include_str!("../page/recipe.js"),
     include_str!("../page/roles.js"),
     include_str!("../page/socket.js"),
@@ -35,6 +35,7 @@ const SCRIPTS: [&str; 12] = [
     include_str!("../page/gizmo.js"),
     include_str!("../page/maps.js"),
     include_str!("../page/loop.js"),
+    include_str!("../page/compare.js"),
     include_str!("../page/app.js"),
 ];
 
