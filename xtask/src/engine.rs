@@ -7,7 +7,7 @@
 use crate::commit::{Outcome, of};
 use crate::page::{self, BODY};
 use crate::tools::{
-    answers, apt_update, folder, has_browser, has_gltf_validator, has_playwright, output_of, run as ran,
+    answers, apt_update, folder, has_browser, has_gltf_validator, has_playwright, has_three, output_of, run as ran,
 };
 use crate::usage::usage;
 use crate::workspace::{Build, cargo, dermis, root, target};
@@ -90,7 +90,15 @@ fn check(program: &Path) -> Outcome {
         Outcome::Passed => {}
         other => return other,
     }
-    of(Command::new("node").arg(root().join("js/test/studio.mjs")).arg(folder()).arg(desk).arg(program))
+    match of(Command::new("node").arg(root().join("js/test/studio.mjs")).arg(folder()).arg(&desk).arg(program)) {
+        Outcome::Passed => {}
+        other => return other,
+    }
+    if !has_three() {
+        return Outcome::NotRun("sculpts of the page in three.js: the npm package three".into());
+    }
+    let rig = desk.join(BODY[0]);
+    of(Command::new("node").arg(root().join("js/test/loop.mjs")).arg(folder()).arg(page).arg(rig).arg(desk))
 }
 
 /// What the step needs, and where it comes from.

@@ -149,7 +149,7 @@ pub fn has_playwright() -> bool {
     folder().join("node_modules/playwright-core/package.json").is_file()
 }
 
-fn has_three() -> bool {
+pub fn has_three() -> bool {
     three().is_some()
 }
 

@@ -143,7 +143,7 @@ class Sculpt {
     const [vertices, falloff] = skinNear(this.positions, { starts, list }, vertex, point, radius);
     const to = vertices.map((v, n) => {
       const place = pointOf(this.positions, v);
-      if (tool === "inflate") return add(place, pointOf(normals, v), (inward ? -1 : 1) * 0.06 * strength * radius * falloff[n]);
+      if (tool === "inflate") return add(place, pointOf(normals, v), (inward ? -1 : 1) * 0.02 * strength * radius * falloff[n]);
       const count = starts[v + 1] - starts[v];
       if (!count) return place;
       let mean = [0, 0, 0];

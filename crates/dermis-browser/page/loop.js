@@ -646,11 +646,13 @@ class Loop {
     return [box.left + best[0], box.top + best[1]];
   }
 
-  /** A bone with a partner whose skin is seen best, and the partner. */
+  /** A long bone with a partner whose skin is seen, and the partner. */
   testBone() {
     const { partners, bones } = this.#told.facts;
-    const counts = bones.map((_, bone) => this.#mesh.dominant.reduce((sum, own) => sum + (own === bone), 0));
-    const rank = (bone) => counts[bone] * (partners && partners[bone] !== bone ? 1 : 0.1) * (bones[bone].parent === null ? 0.1 : 1);
+    // The longest bone: the one below it is farthest away.
+    const length = (bone) => Math.max(0, ...bones.map(({ parent }, below) => (parent === bone ? Math.hypot(...minus(this.#gizmo.place(below), this.#gizmo.place(bone))) : 0)));
+    const count = (bone) => this.#mesh.dominant.reduce((sum, own) => sum + (own === bone), 0);
+    const rank = (bone) => length(bone) * (count(bone) > 12) * (partners && partners[bone] !== bone ? 1 : 0.1) * (bones[bone].parent === null ? 0.1 : 1);
     const order = bones.map((_, bone) => bone).sort((a, b) => rank(b) - rank(a));
     const bone = order.find((one) => { try { return this.test(one).every(Number.isFinite); } catch { return false; } });
     return { bone, partner: partners && partners[bone] !== bone ? partners[bone] : null };
