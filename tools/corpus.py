@@ -225,13 +225,14 @@ def compare_bvh(reading, shown):
 
 
 def compare_frames(reading, shown):
-    """The same for frames beside an FBX file: the space, and the frame that a clip begins with, are those that fit best."""
+    """The same for frames beside an FBX file: the space, the rate if the file says none, and the frame that a clip begins with, are those that fit
+    best."""
     written = Gltf(shown)
     names = [clip["name"].split("|")[-1].lower() for clip in written.clips]
     rest = written.shown()
     choices = []
     for to_metres in reading.spaces():
-        # Per clip and frame that it may begin with: the distance of every frame, and whether it is more than allowed.
+        # Per clip, and frame and rate that it may begin with: the distance of every frame, and whether it is more than allowed.
         found = {}
         for clip, frame, points, stated in reading.frames:
             at = None if frame is None else names.index(clip) if clip in names else 0 if clip is None and len(names) == 1 else -1
@@ -240,10 +241,10 @@ def compare_frames(reading, shown):
             expected = points @ to_metres.T
             size = np.linalg.norm(np.ptp(expected, axis=0)) or 1.0
             allowed = max(PRINTED, stated / (np.linalg.norm(np.ptp(points, axis=0)) or 1.0))
-            for start in [0] if frame is None else [-1, 0, 1]:
-                time = 0.0 if frame is None else (frame - start) / reading.rate
+            for start, rate in [(0, 1)] if frame is None else [(start, rate) for rate in reading.rates for start in (-1, 0, 1)]:
+                time = 0.0 if frame is None else (frame - start) / rate
                 distance = apart([expected], [written.shown(at, time)]) / size
-                found.setdefault(at, {}).setdefault(start, []).append((distance > allowed, distance, frame))
+                found.setdefault(at, {}).setdefault((start, rate), []).append((distance > allowed, distance, frame))
         choices.append([row for starts in found.values() for row in min(starts.values(), key=misfit)])
     if not choices[0]:
         raise Unread("no frame beside it is of this mesh")

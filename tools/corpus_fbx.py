@@ -9,13 +9,14 @@ import struct
 
 import numpy as np
 
-# Frames per second, by the number of a time mode.
-RATES = {0: 30, 1: 120, 2: 100, 3: 60, 4: 50, 5: 48, 6: 30, 7: 30, 8: 29.97, 9: 29.97, 10: 25, 11: 24, 12: 1000, 13: 23.976}
+# Frames per second, by the number of a time mode. A file of mode 0 leaves it to the program: Maya counts 24, 3ds Max 30.
+UNSAID = [30, 24]
+RATES = {1: 120, 2: 100, 3: 60, 4: 50, 5: 48, 6: 30, 7: 30, 8: 29.97, 9: 29.97, 10: 25, 11: 24, 12: 1000, 13: 23.976}
 MOVES = [b"\0\1Deformer", b"\0\1SubDeformer", b"Deformer::", b"\0\1AnimCurve", b"AnimCurve::", b"KeyCount"]
 
 
 class Frames:
-    """The frames beside a file, and its rate, unit and axes."""
+    """The frames beside a file, and its rates, unit and axes."""
 
     def __init__(self, path):
         self.data = path.read_bytes()
@@ -28,7 +29,8 @@ class Frames:
                 if (read := points(file)) is not None:
                     self.frames.append((clip, frame, *read))
         stated = re.search(rb'FrameRate: "([\d.]+)"', self.data)
-        self.rate = float(stated[1]) if stated else RATES.get(self.setting("TimeMode", 0), 30)
+        rate = float(stated[1]) if stated else RATES.get(self.setting("TimeMode", 0))
+        self.rates = [rate] if rate else UNSAID
 
     def setting(self, name, default):
         """A number of the file's settings."""

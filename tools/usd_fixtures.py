@@ -3,8 +3,8 @@
     python tools/usd_fixtures.py crates/dermis-testkit/usd
 
 Needs usd-core (written with 26.11). `arm`: an arm of two skinned meshes with blend shapes, below moved transforms, Z up, in
-centimetres. `sheet`: a sheet that waves below a turning transform, and a mesh whose faces change. `scene`: references, inherits,
-variants, payloads and sublayers between the files of a folder.
+centimetres. `mouth`: shapes in between, on two meshes. `sheet`: a sheet that waves below a turning transform, and a mesh whose faces
+change. `scene`: references, inherits, variants, payloads and sublayers between the files of a folder.
 """
 
 import json
@@ -96,6 +96,50 @@ def arm(path):
     red.CreateSurfaceOutput().ConnectToSource(surface.ConnectableAPI(), "surface")
     subset = UsdGeom.Subset.CreateGeomSubset(skin, "part", "face", [1, 3, 4], "materialBind")
     UsdShade.MaterialBindingAPI.Apply(subset.GetPrim()).Bind(red)
+    stage.GetRootLayer().Save()
+
+
+def mouth(path):
+    stage = Usd.Stage.CreateNew(str(path))
+    UsdGeom.SetStageMetersPerUnit(stage, 1)
+    stage.SetTimeCodesPerSecond(25)
+    root = UsdSkel.Root.Define(stage, "/Face")
+    stage.SetDefaultPrim(root.GetPrim())
+    skeleton = UsdSkel.Skeleton.Define(stage, "/Face/Bones")
+    skeleton.CreateJointsAttr(["head"])
+    skeleton.CreateRestTransformsAttr([Gf.Matrix4d(1)])
+    skeleton.CreateBindTransformsAttr([Gf.Matrix4d(1)])
+    talk = UsdSkel.Animation.Define(stage, "/Face/Bones/Talk")
+    talk.CreateJointsAttr(["head"])
+    talk.CreateTranslationsAttr([Gf.Vec3f(0)])
+    talk.CreateScalesAttr([Gf.Vec3h(1)])
+    for frame in (0, 10, 20):
+        talk.CreateRotationsAttr().Set([turn((0, 1, 0), 3 * frame)], frame)
+    talk.CreateBlendShapesAttr(["smile", "open"])
+    for frame, weights in ((0, (0.5, 0)), (5, (0, 1)), (10, (-1.25, 0.375)), (20, (0.25, 1.5)), (30, (1, -0.75))):
+        talk.CreateBlendShapeWeightsAttr().Set(list(weights), frame)
+    UsdSkel.BindingAPI.Apply(root.GetPrim()).CreateSkeletonRel().SetTargets([skeleton.GetPath()])
+    UsdSkel.BindingAPI.Apply(skeleton.GetPrim()).CreateAnimationSourceRel().SetTargets([talk.GetPath()])
+    for name, along in (("Lips", 0.0), ("Teeth", 2.0)):
+        points = [(along + x, y, 0.0) for y in range(3) for x in range(3)]
+        cells = [[3 * y + x, 3 * y + x + 1, 3 * y + x + 4, 3 * y + x + 3] for y in range(2) for x in range(2)]
+        mesh = faces(UsdGeom.Mesh.Define(stage, f"/Face/{name}"), points, [4] * 4, [vertex for cell in cells for vertex in cell])
+        binding = UsdSkel.BindingAPI.Apply(mesh.GetPrim())
+        binding.CreateJointIndicesPrimvar(True, 1).Set([0])
+        binding.CreateJointWeightsPrimvar(True, 1).Set([1.0])
+        wide, half = (UsdSkel.BlendShape.Define(stage, f"/Face/{name}/{shape}") for shape in ("wide", "half"))
+        half.CreateOffsetsAttr([Gf.Vec3f(0, 0.1 * at, 0) for at in range(9)])
+        wide.CreatePointIndicesAttr([2, 4, 7])
+        wide.CreateOffsetsAttr([Gf.Vec3f(0, -1, 0), Gf.Vec3f(0, -0.5, 0), Gf.Vec3f(0, 0, 0.25)])
+        if name == "Lips":
+            # Not in the order of their weights; one is no knot, which UsdSkel leaves out.
+            for between, weight, offset in (("none", 0.0, 9.0), ("more", 0.75, 0.4), ("back", -0.5, -0.3), ("first", 0.25, 0.2)):
+                own = wide.CreateInbetween(between)
+                own.SetWeight(weight)
+                own.SetOffsets([Gf.Vec3f(offset, 0, 0), Gf.Vec3f(0, 0, offset), Gf.Vec3f(0, offset, offset)])
+            own.CreateNormalOffsetsAttr([Gf.Vec3f(0, 0, 1)] * 3)
+        binding.CreateBlendShapesAttr(["open", "smile"])
+        binding.CreateBlendShapeTargetsRel().SetTargets([wide.GetPath(), half.GetPath()])
     stage.GetRootLayer().Save()
 
 
@@ -269,12 +313,12 @@ def positions(stage, time):
             skeleton = cache.GetSkelQuery(binding.GetInheritedSkeleton())
             animation = skeleton.GetAnimQuery()
             weights = dict(zip(animation.GetBlendShapeOrder(), animation.ComputeBlendShapeWeights(time)))
-            targets = binding.GetBlendShapeTargetsRel().GetTargets()
-            for name, target in zip(binding.GetBlendShapesAttr().Get() or [], targets):
-                shape = UsdSkel.BlendShape(stage.GetPrimAtPath(target))
-                places = shape.GetPointIndicesAttr().Get()
-                places = np.arange(len(points)) if places is None else np.array(places)
-                points[places] += weights[name] * np.array(shape.GetOffsetsAttr().Get(), float)
+            shapes = UsdSkel.BlendShapeQuery(binding)
+            weights = [weights[name] for name in binding.GetBlendShapesAttr().Get() or []]
+            places, offsets = shapes.ComputeBlendShapePointIndices(), shapes.ComputeSubShapePointOffsets()
+            for weight, shape, own in zip(*shapes.ComputeSubShapeWeights(weights)):
+                places_of = np.array(places[shape]) if len(places[shape]) else np.arange(len(points))
+                points[places_of] += weight * np.array(offsets[own], float)
             skinning = skeleton.ComputeSkinningTransforms(time)
             order, joints = list(skeleton.GetJointOrder()), query.GetJointOrder()
             matrices = np.array([np.array(skinning[order.index(joint)]) for joint in (joints or order)])
@@ -295,10 +339,12 @@ def main(folder):
     arm(folder / "arm.usda")
     arm(folder / "arm.usdc")
     UsdUtils.CreateNewUsdzPackage(str(folder / "arm.usdc"), str(folder / "arm.usdz"))
+    mouth(folder / "mouth.usda")
+    mouth(folder / "mouth.usdc")
     sheet(folder / "sheet.usdc")
     scene(folder)
     told = {}
-    for name, times in (("arm.usdc", (0, 2.5, 5, 13, 20)), ("sheet.usdc", (0, 1, 5, 7)), ("scene.usda", (5, 10, 12))):
+    for name, times in (("arm.usdc", (0, 2.5, 5, 13, 20)), ("mouth.usdc", (0, 1, 2.5, 5, 9, 10, 14, 20, 27, 30)), ("sheet.usdc", (0, 1, 5, 7)), ("scene.usda", (5, 10, 12))):
         stage = Usd.Stage.Open(str(folder / name))
         rate = stage.GetTimeCodesPerSecond()
         frames = [{"time": time / rate, "positions": positions(stage, time).tolist()} for time in times]

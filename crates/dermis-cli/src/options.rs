@@ -38,7 +38,7 @@ pub struct SpaceArgs {
     unit: Option<f64>,
 }
 
-/// Axes and unit of an FBX, USD or Alembic file that is written
+/// Axes and unit of an FBX, USD or Alembic file that is written, and what a GLB holds
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Writing")]
 pub struct WriteArgs {
@@ -49,6 +49,9 @@ pub struct WriteArgs {
     /// input's for Alembic
     #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
     to_unit: Option<f64>,
+    /// Keep glTF extensions that are drafts and may change: KHR_character, KHR_character_skeleton_mapping
+    #[arg(long)]
+    drafts: bool,
 }
 
 impl WriteArgs {
@@ -62,7 +65,7 @@ impl WriteArgs {
                 "--to-unit {}: it must lie between a picometre and a gigametre",
                 shortest(unit)
             ))),
-            None => Ok(WriteOptions { up: self.to_up.map(Up::axis), unit: self.to_unit }),
+            None => Ok(WriteOptions { up: self.to_up.map(Up::axis), unit: self.to_unit, drafts: self.drafts }),
         }
     }
 }

@@ -2,7 +2,21 @@
 
 use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_rig::MorphTarget;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+
+/// What is said of morph targets that the mesh came with and that stay away, because other ones of the scene have their names; `None` if
+/// there are none.
+pub(crate) fn displaced(scene: &GlbScene<'_>) -> Option<String> {
+    let own: HashMap<&str, &MorphTarget> = scene.morphs.iter().map(|morph| (morph.name.as_str(), morph)).collect();
+    let is_other = |target: &&MorphTarget| own.get(target.name.as_str()).is_some_and(|own| **own != **target);
+    let mut lost = scene.mesh?.morph_targets().iter().filter(is_other);
+    let first = &lost.next()?.name;
+    let plural = if lost.clone().next().is_some() { "s" } else { "" };
+    Some(format!(
+        "{} morph target{plural} that the rig came with, because a learnt one has its name (first: \"{first:.60}\"); rename it in the rig's file to keep both",
+        1 + lost.count()
+    ))
+}
 
 /// Morph targets of a scene, and behind them those that its mesh came with. Where two have one name, the scene's own stands.
 pub(crate) struct Carried {

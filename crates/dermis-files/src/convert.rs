@@ -244,7 +244,7 @@ pub fn write_converted_in(
         return Ok(done);
     }
     match ending(output.path()).as_str() {
-        "glb" | "vrm" => write_glb(contents, source, options, morph_normals, output, &mut done)?,
+        "glb" | "vrm" => write_glb(contents, source, options, (morph_normals, write.drafts), output, &mut done)?,
         "npz" => write_npz(contents, source, options, output, &mut done)?,
         "bvh" => bvh::write(contents, source, options, output, &mut done)?,
         _ => write_sequence(
@@ -271,7 +271,7 @@ fn write_glb(
     contents: &Contents,
     source: &Source,
     options: &ReadOptions,
-    morph_normals: MorphNormals,
+    (morph_normals, keep_drafts): (MorphNormals, bool),
     output: &Output,
     done: &mut Converted,
 ) -> Result<(), FileError> {
@@ -329,6 +329,7 @@ fn write_glb(
         weights,
         morphs: &morphs,
         morph_normals,
+        keep_drafts,
         clips: &clips,
         ..GlbScene::default()
     };

@@ -1,6 +1,6 @@
 //! Skins as files: point caches, Alembic, bundles, OBJ files, and scenes as GLB, FBX or USD.
 
-use crate::carried::Carried;
+use crate::carried::{Carried, displaced};
 use crate::error::FileError;
 use crate::output::{Output, ending};
 use crate::place;
@@ -229,7 +229,7 @@ pub fn write_scene(scene: &GlbScene<'_>, output: &Output) -> Result<(usize, Vec<
 
 fn glb_bytes(scene: &GlbScene<'_>, path: &Path) -> Result<(Vec<u8>, Vec<String>), FileError> {
     let mut told = GlbWritten::default();
-    let carried = Carried::of(scene);
+    let (carried, displaced) = (Carried::of(scene), displaced(scene));
     let scene = &carried.as_ref().map_or(*scene, |carried| carried.scene(scene));
     let bytes = to_bytes(|out| {
         told = scene.write(out)?;
@@ -244,11 +244,12 @@ fn glb_bytes(scene: &GlbScene<'_>, path: &Path) -> Result<(Vec<u8>, Vec<String>)
         };
         return Err(FileError::lacks(path, what, "name it .glb"));
     }
+    told.left_out.extend(displaced);
     Ok((bytes, told.left_out))
 }
 
-/// Axes and unit of an FBX, USD or Alembic file that is written. What is not said is as programs expect it: Y up; centimetres for FBX,
-/// metres for USD, the input's unit for Alembic.
+/// Axes and unit of an FBX, USD or Alembic file that is written, and what a GLB holds. What is not said is as programs expect it: Y up;
+/// centimetres for FBX, metres for USD, the input's unit for Alembic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct WriteOptions {
@@ -256,6 +257,9 @@ pub struct WriteOptions {
     pub up: Option<UpAxis>,
     /// Metres per unit.
     pub unit: Option<f64>,
+    /// Whether a GLB keeps extensions of its source that are drafts ([`GlbScene::keep_drafts`]).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub drafts: bool,
 }
 
 impl WriteOptions {
@@ -263,12 +267,16 @@ impl WriteOptions {
     /// input's.
     ///
     /// # Errors
-    /// [`FileError::Lacks`] for options of a file that is neither one of interchange nor Alembic, and for a unit beyond a picometre or a
-    /// gigametre.
+    /// [`FileError::Lacks`] for axes or a unit of a file that is neither one of interchange nor Alembic, for a unit beyond a picometre or a
+    /// gigametre, and for drafts in another file than a GLB.
     pub fn interchange(&self, path: &Path) -> Result<Option<(Interchange, Space)>, FileError> {
+        if self.drafts && !is_glb(path) {
+            let what = "extensions that are drafts are kept in a GLB alone";
+            return Err(FileError::lacks(path, what, "name the output .glb, or leave `drafts` out"));
+        }
         match Interchange::of(path) {
             Some(format) => Ok(Some((format, self.chosen(format.common_space(), path)?))),
-            None if *self == Self::default() || is_alembic(path) => Ok(None),
+            None if (self.up, self.unit) == (None, None) || is_alembic(path) => Ok(None),
             None => {
                 let what = "axes and unit are chosen for an FBX, USD or Alembic file alone";
                 Err(FileError::lacks(path, what, "leave `to_up` and `to_unit` out"))
@@ -379,9 +387,9 @@ pub fn scene_bytes(
 ) -> Result<(Vec<u8>, Vec<String>), FileError> {
     let failed = FileError::write(path);
     let Some((format, space)) = write.interchange(path)? else {
-        return glb_bytes(scene, path);
+        return glb_bytes(&GlbScene { keep_drafts: write.drafts, ..*scene }, path);
     };
-    let carried = Carried::of(scene);
+    let (carried, displaced) = (Carried::of(scene), displaced(scene));
     let scene = carried.as_ref().map_or(*scene, |carried| carried.scene(scene));
     let clip = |clip: &GlbClip| frames_as_clip(clip, scene.skeleton);
     let clips = scene.clips.iter().map(clip).collect::<Result<Vec<Clip>, _>>().map_err(&failed)?;
@@ -401,7 +409,7 @@ pub fn scene_bytes(
         done = format.write(&scene, &space, out)?;
         Ok(())
     });
-    Ok((bytes.map_err(&failed)?, changes(&done)))
+    Ok((bytes.map_err(&failed)?, changes(&done).into_iter().chain(displaced).collect()))
 }
 
 /// The frames of a clip, and what readers of a GLB make between them.

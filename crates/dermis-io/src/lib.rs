@@ -23,6 +23,8 @@ mod agree;
 pub mod alembic;
 mod appearance;
 #[cfg(feature = "formats")]
+mod between;
+#[cfg(feature = "formats")]
 pub mod bvh;
 #[cfg(feature = "formats")]
 pub mod camera_tracks;

@@ -1,14 +1,13 @@
 //! Compressed glTF: streams of other encoders against the geometry they were made from, our own there and back, and streams that lie.
 
 mod character;
-mod compressed;
 mod handmade;
 
 use character::character;
-use compressed::bytes;
 use dermis_io::gltf::{compress_glb, read};
 use dermis_io::{Contents, ReadError};
 use dermis_rig::glam::{DQuat, DVec2, DVec3};
+use dermis_testkit::compressed::{self, bytes};
 use handmade::alone;
 use serde_json::{Value, json};
 

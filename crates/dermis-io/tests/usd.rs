@@ -1,8 +1,9 @@
 //! USD against what usd-core says of stages that it wrote (`tools/usd_fixtures.py`), and against stages written by hand.
 
-use dermis_io::{Contents, Flaw, Format, ReadError, sniff, usd};
+use dermis_io::skinned_scene::SkinnedScene;
+use dermis_io::{Clip, Contents, Flaw, Format, ReadError, Space, sniff, to_bytes, usd};
 use dermis_rig::glam::DVec3;
-use dermis_testkit::usd::{ARM, ARM_PACKAGE, ARM_TEXT, POSITIONS, SCENE, SHEET, beside};
+use dermis_testkit::usd::{ARM, ARM_PACKAGE, ARM_TEXT, MOUTH, MOUTH_TEXT, POSITIONS, SCENE, SHEET, beside};
 use std::io;
 
 fn resolve(path: &str, _: u64) -> io::Result<Vec<u8>> {
@@ -105,6 +106,71 @@ fn an_arm_has_its_bones_shapes_faces_and_material() {
     let out = render.normals.iter().zip(&render.source).filter(|(n, _)| **n != DVec3::ZERO);
     assert!(out.clone().count() >= 35 && out.clone().all(|(n, _)| (n.length() - 1.0).abs() < 1e-9));
     assert!(contents.morph_weights.is_empty(), "weights are said over time alone");
+}
+
+/// UsdSkel computes what it shows of shapes in between in 32 bits, and adds them to the points in 64 here.
+#[test]
+fn shapes_in_between_are_targets_whose_weights_follow_as_usd_skel_has_it() {
+    for file in [MOUTH_TEXT, MOUTH] {
+        let contents = read(file);
+        let names: Vec<&str> = contents.morphs.iter().map(|morph| morph.name.as_str()).collect();
+        // The teeth follow the whole weight, the lips their part of it.
+        assert_eq!(names, ["open_-50", "open_25", "open_75", "open", "smile", "open_2"]);
+        let flaw = |flaw| contents.warnings.iter().find(|own| own.flaw == flaw).unwrap();
+        assert_eq!((flaw(Flaw::Between).count, flaw(Flaw::Between).first.as_deref()), (3, Some("\"open_-50\"")));
+        let left_out = flaw(Flaw::Unsupported);
+        assert_eq!(left_out.count, 1);
+        let first = left_out.first.as_deref().unwrap();
+        assert_eq!(first, "</Face/Lips/wide.inbetweens:none>, in between at the weight 0");
+        assert!(contents.unread.is_empty(), "{:?}", contents.unread);
+        for (time, expected) in told("mouth.usdc") {
+            let off = apart(&skin(&contents, time), &expected);
+            assert!(off < SINGLE, "{off:e} at {time}");
+        }
+    }
+}
+
+/// A file that is written has the shapes as ones of their own, and keys where straight lines between weights end.
+#[test]
+fn shapes_in_between_move_as_they_did_in_a_file_that_is_written() {
+    let contents = read(MOUTH);
+    let clips: Vec<&Clip> = contents.clips.iter().collect();
+    let scene = SkinnedScene {
+        name: "mouth",
+        mesh: contents.mesh.as_ref(),
+        skeleton: contents.skeleton.as_ref(),
+        weights: contents.weights.as_ref(),
+        morphs: &contents.morphs,
+        clips: &clips,
+        frames_per_second: contents.frames_per_second,
+        ..SkinnedScene::default()
+    };
+    let container = usd::Container::Text;
+    let bytes = to_bytes(|out| usd::write(&scene, &Space::default(), container, out).map(drop)).unwrap();
+    let again = read(&bytes);
+    assert_eq!(again.morphs.len(), 6);
+    assert!(again.clips[0].key_times.len() > contents.clips[0].key_times.len());
+    for step in 0..=300 {
+        let time = contents.clips[0].duration * f64::from(step) / 300.0;
+        let off = apart(&skin(&again, time), &skin(&contents, time));
+        assert!(off < 1e-4, "{off:e} at {time}"); // as close as the writer promises
+    }
+}
+
+/// What a damaged file may say of shapes in between: two at one weight, none, offsets that fit nothing.
+#[test]
+fn shapes_in_between_that_cannot_be_told_apart_or_do_not_fit_are_counted() {
+    let file = std::str::from_utf8(MOUTH_TEXT).unwrap();
+    let weights = |from: &str, to: &str| read(file.replacen(&format!("weight = {from}"), to, 1).as_bytes());
+    for (from, to) in [("0.75", "weight = 0.25"), ("0.75", ""), ("0.75", "weight = 1"), ("0.75", "weight = inf")] {
+        let contents = weights(from, to);
+        assert_eq!(contents.morphs.len(), 5, "{to}");
+        assert_eq!(contents.warnings.iter().find(|own| own.flaw == Flaw::Unsupported).unwrap().count, 2, "{to}");
+    }
+    let contents = read(file.replacen("inbetweens:more = [", "inbetweens:more = [(1, 2, 3), ", 1).as_bytes());
+    assert_eq!(contents.morphs.len(), 5);
+    let flaw = contents.warnings.iter().find(|own| own.flaw == Flaw::CountMismatch).unwrap();
+    assert_eq!(flaw.first.as_deref(), Some("4 offsets of blend shape </Face/Lips/wide> for 3 points"));
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! - [`conformance`]: the suite that every way of evaluating models passes
 //! - [`modifier`]: the modifier Corrective Smooth, step by step
 //! - [`textured`]: a small glTF character with materials, images, cameras, lights and extras
+//! - [`compressed`]: streams of Draco and meshopt by the encoders of others
 //! - [`ogawa`], [`fbx`], [`fbx_binary`]: small files by a writer apart from that of the library
 //! - [`scanner`]: scans of posed surfaces, with vertices of their own, noise and holes
 //! - [`pages`]: whether a page runs nothing but its own scripts, and a page with a script of a test
@@ -17,6 +18,7 @@
 
 pub mod arm;
 pub mod bodies;
+pub mod compressed;
 pub mod conformance;
 pub mod fbx;
 pub mod fbx_binary;

@@ -6,6 +6,10 @@ pub const ARM_TEXT: &[u8] = include_bytes!("../usd/arm.usda");
 pub const ARM: &[u8] = include_bytes!("../usd/arm.usdc");
 /// The same in a package.
 pub const ARM_PACKAGE: &[u8] = include_bytes!("../usd/arm.usdz");
+/// Two meshes on a joint, with shapes in between on one of them, as text.
+pub const MOUTH_TEXT: &[u8] = include_bytes!("../usd/mouth.usda");
+/// The same, binary.
+pub const MOUTH: &[u8] = include_bytes!("../usd/mouth.usdc");
 /// A sheet that waves below a turning transform, and a mesh whose faces change.
 pub const SHEET: &[u8] = include_bytes!("../usd/sheet.usdc");
 /// A scene of references, inherits, variants, payloads and sublayers, whose other files are those of [`beside`].

@@ -3,7 +3,7 @@
 use super::{FileNote, ReadOptions, Source, expect_finite, poses_for_rig, read_contents};
 use crate::error::FileError;
 use dermis_io::{Contents, Format, Record, Space};
-use dermis_rig::glam::DAffine3;
+use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::number::decimal;
 use dermis_rig::{BoneIndex, Frame, Motion, Rig, WorldPose};
 use std::mem::take;
@@ -166,6 +166,25 @@ fn expect_same_rest(rig: &Rig, contents: &Contents, options: &ReadOptions, path:
     Err(FileError::lacks(path, what, hint))
 }
 
+/// How many times larger or smaller than the rig the joints of a motion may span: a body that curls up spans a third of its rest, and one in
+/// decimetres ten times as much.
+const OTHER_SIZE: f64 = 5.0;
+
+/// What is wrong with a motion of another size, such as one in centimetres on a rig in metres: bones turn as they should, and move too far.
+fn other_size(rig: &Rig, motion: &Motion) -> Option<String> {
+    let span = |bones: &[DAffine3]| {
+        let places = bones.iter().map(|bone| bone.translation);
+        let corners = places.clone().reduce(DVec3::min).zip(places.reduce(DVec3::max));
+        corners.map_or(0.0, |(low, high)| low.distance(high))
+    };
+    let (own, theirs) = (span(rig.skeleton().bind().as_slice()), span(&motion.frames.first()?.pose.bones));
+    let factor = if theirs > own { theirs / own } else { own / theirs };
+    (own > 0.0 && theirs > 0.0 && factor > OTHER_SIZE).then(|| {
+        let (theirs, own) = (decimal(theirs, 3), decimal(own, 3));
+        format!("its joints span {theirs} m, those of the rig {own} m: in another unit, or of another character, bones move too far or too little; retarget it onto the rig first")
+    })
+}
+
 /// A motion for a rig, from a file. `rig_space` serves formats that state no axes or unit.
 ///
 /// # Errors
@@ -192,6 +211,7 @@ pub(crate) fn load_motion_of(
     note.role = "motion".into();
     note.needs.rate |= lacks_times(&contents);
     let motion = motion_of(rig, &mut contents, source, options)?;
+    note.remarks.extend(other_size(rig, &motion));
     if let missing @ [first, ..] = &missing_bones(rig, &contents)[..] {
         let (gone, all) = (missing.len(), rig.skeleton().len());
         note.remarks

@@ -12,6 +12,7 @@ use dermis_io::{
 use dermis_rig::glam::{DAffine3, DMat4, DVec2, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::{BoneIndex, Mesh, Polygons, RenderMesh, Rows, WorldPose};
+use dermis_testkit::compressed::{self, bytes};
 use dermis_testkit::fbx::Fbx;
 use dermis_testkit::fbx_binary::binary;
 use dermis_testkit::ogawa::{self, Archive};
@@ -100,7 +101,8 @@ pub fn glbs() -> Vec<Vec<u8>> {
     .map(|scene| to_bytes(|out| write_glb(scene, out)).expect(WRITTEN))
     .collect();
     let compressed = compress_glb(&files[0]).expect(WRITTEN);
-    files.extend([odd_glb(), compressed, draco_glb(), vrm::avatar(0), vrm::avatar(1)]);
+    files.extend([odd_glb(), compressed, draco_glb(), packed_glb(), vrm::avatar(0), vrm::avatar(1)]);
+    files.extend(DRACO.map(|stream| draco_sheet(&bytes(stream))));
     files
 }
 
@@ -121,6 +123,79 @@ fn draco_glb() -> Vec<u8> {
         "accessors": [{ "componentType": 5126, "type": "VEC3", "count": 3 }, { "componentType": 5123, "type": "SCALAR", "count": 3 }],
         "bufferViews": [{ "buffer": 0, "byteLength": length }],
         "buffers": [{ "byteLength": length }],
+    });
+    glb(&json, &data)
+}
+
+/// The sheet of the testkit by every method of connectivity that Draco has.
+const DRACO: [&str; 4] =
+    [compressed::EDGEBREAKER_SLOW, compressed::EDGEBREAKER, compressed::EDGEBREAKER_FAST, compressed::SEQUENTIAL];
+
+/// The sheet as a Draco stream.
+fn draco_sheet(stream: &[u8]) -> Vec<u8> {
+    let accessor = |component: u32, shape: &str, count: usize| json!({ "componentType": component, "type": shape, "count": count });
+    let attributes = json!({ "POSITION": 0, "NORMAL": 1, "TEXCOORD_0": 2, "JOINTS_0": 3, "WEIGHTS_0": 4 });
+    let json = json!({
+        "asset": { "version": "2.0" },
+        "nodes": [{ "children": [1] }, { "children": [2] }, { "children": [3] }, {}, { "mesh": 0, "skin": 0 }],
+        "skins": [{ "joints": [0, 1, 2, 3] }],
+        "meshes": [{ "primitives": [{ "attributes": attributes, "indices": 5,
+            "extensions": { "KHR_draco_mesh_compression": { "bufferView": 0, "attributes": attributes } } }] }],
+        "accessors": [accessor(5126, "VEC3", 15), accessor(5126, "VEC3", 15), accessor(5126, "VEC2", 15), accessor(5121, "VEC4", 15),
+            accessor(5126, "VEC4", 15), accessor(5123, "SCALAR", 36)],
+        "bufferViews": [{ "buffer": 0, "byteLength": stream.len() }],
+        "buffers": [{ "byteLength": stream.len() }],
+    });
+    glb(&json, stream)
+}
+
+/// The sheet and a turning node by every filter and mode of meshopt.
+fn packed_glb() -> Vec<u8> {
+    let (mut data, mut views, mut unfolded) = (Vec::new(), Vec::new(), 0);
+    let mut view = |stream: &str, count: usize, stride: usize, mode: &str, filter: &str| {
+        let stream = bytes(stream);
+        let packed = json!({ "buffer": 0, "byteOffset": data.len(), "byteLength": stream.len(), "byteStride": stride,
+            "count": count, "mode": mode, "filter": filter });
+        let length = count * stride;
+        let mut made = json!({ "buffer": 1, "byteOffset": unfolded, "byteLength": length,
+            "extensions": { "KHR_meshopt_compression": packed } });
+        if mode == "ATTRIBUTES" {
+            made["byteStride"] = json!(stride);
+        }
+        views.push(made);
+        unfolded += length;
+        data.extend(stream);
+        data.resize(data.len().next_multiple_of(4), 0);
+    };
+    view(compressed::EXPONENTIAL, 15, 12, "ATTRIBUTES", "EXPONENTIAL");
+    view(compressed::NORMALS, 15, 8, "ATTRIBUTES", "OCTAHEDRAL");
+    view(compressed::COLOURS, 15, 4, "ATTRIBUTES", "COLOR");
+    view(compressed::TRIANGLES, 36, 2, "TRIANGLES", "NONE");
+    view(compressed::QUATERNIONS, 15, 8, "ATTRIBUTES", "QUATERNION");
+    view(compressed::POSITIONS_1, 15, 12, "ATTRIBUTES", "NONE");
+    view(compressed::INDICES, 36, 2, "INDICES", "NONE");
+    let times = data.len();
+    data.extend((0..15).flat_map(|at| (at as f32).to_le_bytes()));
+    views.push(json!({ "buffer": 0, "byteOffset": times, "byteLength": 60 }));
+    let accessor = |view: usize, component: u32, shape: &str, count: usize| {
+        json!({ "bufferView": view, "componentType": component, "normalized": component != 5126 && shape != "SCALAR",
+            "type": shape, "count": count })
+    };
+    let fallback = json!({ "KHR_meshopt_compression": { "fallback": true } });
+    let json = json!({
+        "asset": { "version": "2.0" },
+        "nodes": [{ "name": "arm", "children": [1] }, { "mesh": 0 }],
+        "meshes": [{ "primitives": [
+            { "indices": 3, "attributes": { "POSITION": 0, "NORMAL": 1, "COLOR_0": 2 } },
+            { "indices": 6, "attributes": { "POSITION": 5 } },
+        ] }],
+        "animations": [{ "channels": [{ "sampler": 0, "target": { "node": 0, "path": "rotation" } }],
+            "samplers": [{ "input": 7, "output": 4 }] }],
+        "accessors": [accessor(0, 5126, "VEC3", 15), accessor(1, 5122, "VEC3", 15), accessor(2, 5121, "VEC4", 15),
+            accessor(3, 5123, "SCALAR", 36), accessor(4, 5122, "VEC4", 15), accessor(5, 5126, "VEC3", 15),
+            accessor(6, 5123, "SCALAR", 36), accessor(7, 5126, "SCALAR", 15)],
+        "bufferViews": views,
+        "buffers": [{ "byteLength": data.len() }, { "byteLength": unfolded, "extensions": fallback }],
     });
     glb(&json, &data)
 }

@@ -12,6 +12,7 @@ pub const WORDS: &[&str] = &[
     "class",
     "def Mesh \\\"a\\\" {",
     "elementSize = 4",
+    "inbetweens:a = [] ( weight = 0.5 )",
     "inherits = </a>",
     "instanceable = true",
     "over",
@@ -26,11 +27,11 @@ pub const WORDS: &[&str] = &[
 ];
 
 pub fn text_seeds() -> Vec<Vec<u8>> {
-    vec![stages::ARM_TEXT.to_vec(), stages::SCENE.to_vec()]
+    [stages::ARM_TEXT, stages::SCENE, stages::MOUTH_TEXT].map(<[u8]>::to_vec).to_vec()
 }
 
 pub fn binary_seeds() -> Vec<Vec<u8>> {
-    [stages::ARM, stages::SHEET, stages::ARM_PACKAGE].map(<[u8]>::to_vec).to_vec()
+    [stages::ARM, stages::SHEET, stages::ARM_PACKAGE, stages::MOUTH].map(<[u8]>::to_vec).to_vec()
 }
 
 /// Takes the bytes as a file of USD.

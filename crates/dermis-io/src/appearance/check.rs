@@ -329,6 +329,11 @@ fn is_texture(key: &str) -> bool {
 /// Extensions whose numbers refer to parts that are written anew, though no key says so.
 const WRITTEN_ANEW: &[&str] = &["MSFT_lod", "EXT_mesh_gpu_instancing"];
 
+/// Whether all that an extension names is written anew: clips and their channels, for drafts that are not kept by name.
+fn is_written_anew(name: &str) -> bool {
+    WRITTEN_ANEW.contains(&name) || (links::is_draft(name) && !links::is_linked(name))
+}
+
 /// Words in a key under which a number is a reference to a part of the file.
 const PARTS: &[&str] = &[
     "accessor",
@@ -355,7 +360,7 @@ const PARTS: &[&str] = &[
 /// reference to a texture, and a text that points into the file count as references.
 fn refers(name: &str, extension: &Value) -> bool {
     // Lists of lights are named by nodes, and name nothing. Links are names already.
-    name != LIGHTS && !links::is_known(name) && (WRITTEN_ANEW.contains(&name) || refers_within(extension, false))
+    name != LIGHTS && !links::is_known(name) && (is_written_anew(name) || refers_within(extension, false))
 }
 
 fn refers_by(key: &str, value: &Value) -> bool {

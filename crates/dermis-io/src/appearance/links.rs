@@ -5,7 +5,8 @@
 //! in that file is left out, with as much around it as means nothing without it: a bind of an expression, a spring, or the whole extension.
 //!
 //! Source: VRM consortium, "VRM 0.0", "VRMC_vrm 1.0", "VRMC_springBone 1.0", "VRMC_node_constraint 1.0" and their JSON schemas; Khronos Group,
-//! "KHR_materials_variants".
+//! "KHR_materials_variants", and the drafts of "KHR_character" and "KHR_character_skeleton_mapping" (pull request 2512 of the glTF
+//! repository), of which an earlier one names a scene in place of a node, and nodes by their names.
 
 use serde_json::Value;
 
@@ -30,6 +31,8 @@ pub(crate) enum To {
     Image,
     /// A variant of materials.
     Variant,
+    /// A scene.
+    Scene,
 }
 
 /// The extension of variants, whose numbers stand at the primitives.
@@ -37,6 +40,12 @@ pub(crate) const VARIANTS: &str = "KHR_materials_variants";
 
 /// The extensions that make a file a VRM file, of version 0 and 1.
 pub(crate) const VRM: [&str; 2] = ["VRM", "VRMC_vrm"];
+
+/// The extension that makes a file a character, a draft. Those that begin with its name mean nothing without it.
+pub(crate) const CHARACTER: &str = "KHR_character";
+
+/// The draft that says which node has which role in a vocabulary: beside each number it may hold the node's name.
+pub(crate) const SKELETON_MAPPING: &str = "KHR_character_skeleton_mapping";
 
 /// Extensions, the way to each number, and what it counts. `*` is every entry of a list or an object. A step with `!` is what is left out when the
 /// thing is not there; without one it is the extension.
@@ -65,6 +74,9 @@ const LINKS: &[(&str, &str, To)] = &[
     ("VRMC_node_constraint", "constraint.roll.source", To::Node),
     ("VRMC_node_constraint", "constraint.aim.source", To::Node),
     ("VRMC_node_constraint", "constraint.rotation.source", To::Node),
+    (CHARACTER, "rootNode", To::Node),
+    (CHARACTER, "sceneIndex", To::Scene),
+    (SKELETON_MAPPING, "skeletalRigMappings.*.!*.node", To::Node),
     (VARIANTS, "mappings.!*.material", To::Material),
     (VARIANTS, "mappings.*.variants.!*", To::Variant),
 ];
@@ -75,6 +87,11 @@ const NAME_NOTHING: &[&str] = &["VRMC_materials_mtoon", "VRMC_materials_hdr_emis
 /// Whether an extension has its numbers in [`LINKS`].
 pub(crate) fn is_linked(name: &str) -> bool {
     LINKS.iter().any(|(own, ..)| *own == name)
+}
+
+/// Whether an extension is a draft, which may still change.
+pub(crate) fn is_draft(name: &str) -> bool {
+    name.starts_with(CHARACTER)
 }
 
 /// Whether it is known what an extension refers to.

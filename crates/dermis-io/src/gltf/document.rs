@@ -5,6 +5,7 @@ use super::accessor::Table;
 use super::draco;
 use super::extensions::{self, Draco, Extensions, Fallback, MeshLook};
 use super::meshopt::Folded;
+use crate::appearance::links::CHARACTER;
 use crate::contents::{Flaw, Format, ReadError, Resolve, Warning};
 use serde::Deserialize;
 use serde_json::Value;
@@ -301,7 +302,7 @@ impl Buffer {
 
 /// Extensions that a reader of shapes and motions may ignore although a file requires them, and those it supports.
 fn is_harmless(extension: &str) -> bool {
-    let appearance = ["KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_", "KHR_lights_"];
+    let appearance = ["KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_", "KHR_lights_", CHARACTER];
     [VISIBILITY, "KHR_mesh_quantization"].contains(&extension)
         || extensions::is_read(extension)
         || appearance.iter().any(|start| extension.starts_with(start))

@@ -137,6 +137,11 @@ impl Named<'_> {
             To::Material => drop(Some(number(value)?).filter(|&at| (at as usize) < materials)?),
             To::Texture => drop(Some(number(value)?).filter(|&at| (at as usize) < textures)?),
             To::Variant => {}
+            To::Scene => {
+                let shown = self.document.root.scene.unwrap_or(0);
+                Some(number(value)?).filter(|scene| *scene == shown)?;
+                *value = json!(0); // the only one that is written
+            }
         }
         Some(())
     }

@@ -461,6 +461,7 @@ def export(
     fps: float | None = None,
     to_up: Literal["y", "z"] | None = None,
     to_unit: float | None = None,
+    drafts: bool | None = None,
     replace: bool = False,
     progress: Progress = None,
 ) -> dict[str, Any]:
@@ -507,6 +508,8 @@ def export(
         Frames per second at which clips are sampled.
     to_up, to_unit : optional
         Axis that points up ("y" or "z") and metres per unit of an FBX or USD file that is written; Y by default, and 0.01 for FBX, 1 for USD.
+    drafts : bool, optional
+        Whether a GLB keeps glTF extensions that are drafts and may change: KHR_character, KHR_character_skeleton_mapping.
     replace : bool
         Whether an output that exists is replaced.
     progress : bool or callable, optional
@@ -533,7 +536,7 @@ def export(
     form.update(_given(influences=influences))
     recipe = _given(
         model=_input(model), form={"linear" if linear else "shapes": form}, read=_read(fps=fps),
-        write=_read(up=to_up, unit=to_unit), out=_text(out), table=_text(table), compress=compress, existing=_existing(replace),
+        write=_read(up=to_up, unit=to_unit, drafts=drafts), out=_text(out), table=_text(table), compress=compress, existing=_existing(replace),
     )
     return run({"export": recipe}, progress)  # type: ignore[no-any-return]
 
@@ -549,6 +552,7 @@ def convert(
     fps: float | None = None,
     to_up: Literal["y", "z"] | None = None,
     to_unit: float | None = None,
+    drafts: bool | None = None,
     replace: bool = False,
     progress: Progress = None,
 ) -> dict[str, Any]:
@@ -571,6 +575,8 @@ def convert(
     to_up, to_unit : optional
         Axis that points up ("y" or "z") and metres per unit of an FBX, USD or Alembic file that is written; Y by default, and 0.01
         for FBX, 1 for USD, the input's unit for Alembic.
+    drafts : bool, optional
+        Whether a GLB keeps glTF extensions that are drafts and may change: KHR_character, KHR_character_skeleton_mapping.
     replace : bool
         Whether an output that exists is replaced.
     progress : bool or callable, optional
@@ -583,7 +589,7 @@ def convert(
     """
     recipe = _given(
         inputs=_inputs(inputs), read=_read(up=up, unit=unit, fps=fps, partial=partial), normals=normals, compress=compress,
-        write=_read(up=to_up, unit=to_unit), out=_text(out), existing=_existing(replace),
+        write=_read(up=to_up, unit=to_unit, drafts=drafts), out=_text(out), existing=_existing(replace),
     )
     return run({"convert": recipe}, progress)  # type: ignore[no-any-return]
 

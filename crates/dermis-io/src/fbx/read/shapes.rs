@@ -1,9 +1,8 @@
 //! Blend shapes: what the shapes of a channel displace, and how far each is shown.
 //!
-//! A channel of several shapes passes through them as its percentage w grows: what it displaces is piecewise linear in w, zero at 0 and
-//! d_k at the percentage t_k of shape k, and goes straight on beyond the last. That is Σ_k h_k(w) d_k, with h_k the function that is
-//! linear between the knots, 1 at t_k and 0 at the others. Each shape is a morph target of its own, and h_k(w) its weight.
+//! A channel of several shapes passes through them as its percentage grows ([`between`]). ufbx says how far each shape is shown.
 
+use crate::between::{self, SAME_KNOT};
 use crate::contents::Flaw;
 use crate::flaws::{Flaws, short};
 use dermis_rig::glam::DVec3;
@@ -143,7 +142,7 @@ pub(super) fn shapes<'a>(channel: &'a BlendChannel, exporter: Exporter, flaws: &
         let shape = |(shape, key): (usize, &'a ufbx::BlendKeyframe)| {
             let mut name = name.clone();
             if shape != main {
-                name += &format!("_{}", (1e4 * key.target_weight).round() / 100.0);
+                name = between::name(&name, key.target_weight);
                 flaws.add(Flaw::Between, || format!("\"{name}\""));
             }
             let shower = Shower { channel: id, shape: Some(shape) };
@@ -164,9 +163,6 @@ pub(super) fn shapes<'a>(channel: &'a BlendChannel, exporter: Exporter, flaws: &
     };
     alone(Part::All(1.0 / whole))
 }
-
-/// Percentages closer than this are one.
-const SAME_KNOT: f64 = 1e-6;
 
 /// Whether the percentages of the shapes are knots: they ascend, and none of them is zero.
 fn are_knots(channel: &BlendChannel) -> bool {

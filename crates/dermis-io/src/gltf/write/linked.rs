@@ -2,7 +2,7 @@
 
 use super::scene::GlbScene;
 use crate::appearance::Description;
-use crate::appearance::links::{self, Place, To, VARIANTS, VRM};
+use crate::appearance::links::{self, CHARACTER, Place, SKELETON_MAPPING, To, VARIANTS, VRM};
 use dermis_rig::Mesh;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
@@ -90,6 +90,7 @@ impl<'a> Numbers<'a> {
             To::Texture => below(value, textures)?,
             To::Image => below(value, images)?,
             To::Variant => below(value, variants)?,
+            To::Scene => below(value, 1)?,
         }
         Some(())
     }
@@ -115,16 +116,51 @@ impl<'a> Numbers<'a> {
     }
 }
 
+/// Leaves out of the extensions of the file those that are drafts, if `kept` is false, and those that mean nothing without
+/// [`CHARACTER`], if it is not there; result: what was left out, in words.
+pub(super) fn leave_drafts(root: &mut Value, kept: bool) -> Vec<String> {
+    let Some(own) = root.get_mut("extensions").and_then(Value::as_object_mut) else { return Vec::new() };
+    let is_character = own.contains_key(CHARACTER);
+    let mut left_out = Vec::new();
+    own.retain(|name, _| {
+        let stays = !links::is_draft(name) || (kept && is_character);
+        if !stays {
+            left_out.push(match kept {
+                true => format!("{name}, which means nothing without {CHARACTER}"),
+                false => format!("{name}, a draft that may change; it is kept if that is asked for"),
+            });
+        }
+        stays
+    });
+    if own.is_empty() {
+        root.as_object_mut().map(|root| root.remove("extensions"));
+    }
+    left_out
+}
+
+/// Puts the names of the nodes of a file where [`SKELETON_MAPPING`] repeats them.
+pub(super) fn name_roles(root: &mut Value, nodes: &[Value]) {
+    let sets = root.get_mut("extensions").and_then(|own| own.get_mut(SKELETON_MAPPING)?.get_mut("skeletalRigMappings"));
+    let sets = sets.and_then(Value::as_object_mut).into_iter().flatten();
+    for role in sets.filter_map(|(_, set)| set.as_object_mut()).flatten().filter_map(|(_, role)| role.as_object_mut()) {
+        let node = role.get("node").and_then(Value::as_u64).and_then(|node| nodes.get(node as usize));
+        if let (Some(said), Some(name)) = (role.get_mut("name"), node.and_then(|node| node.get("name"))) {
+            *said = name.clone();
+        }
+    }
+}
+
 /// What was left out, in words, and whether the file is an avatar.
-pub(super) fn written(lost: HashMap<String, (usize, bool)>, root: &serde_json::Map<String, Value>) -> GlbWritten {
-    let mut left_out: Vec<String> = lost
-        .into_iter()
-        .map(|(name, (parts, all))| match all {
-            true => format!("{name}: the file has no longer all that it names"),
-            false if parts == 1 => format!("1 part of {name} whose bone, mesh or morph target the file no longer has"),
-            false => format!("{parts} parts of {name} whose bone, mesh or morph target the file no longer has"),
-        })
-        .collect();
+pub(super) fn written(
+    lost: HashMap<String, (usize, bool)>,
+    mut left_out: Vec<String>,
+    root: &serde_json::Map<String, Value>,
+) -> GlbWritten {
+    left_out.extend(lost.into_iter().map(|(name, (parts, all))| match all {
+        true => format!("{name}: the file has no longer all that it names"),
+        false if parts == 1 => format!("1 part of {name} whose bone, mesh or morph target the file no longer has"),
+        false => format!("{parts} parts of {name} whose bone, mesh or morph target the file no longer has"),
+    }));
     left_out.sort();
     let own: HashSet<&str> = root
         .get("extensions")

@@ -154,7 +154,10 @@ fn write(scene: &GlbScene, out: &mut dyn Write) -> Result<GlbWritten, WriteError
         lost.insert(VARIANTS.to_owned(), (0, true));
         carried_root.get_mut("extensions").and_then(Value::as_object_mut).map(|own| own.remove(VARIANTS));
     }
+    let mut left_out = if scene.keep_drafts { Vec::new() } else { linked::leave_drafts(&mut carried_root, false) };
     numbers.put(&mut carried_root, &mut lost);
+    left_out.extend(linked::leave_drafts(&mut carried_root, true));
+    linked::name_roles(&mut carried_root, &nodes);
     nodes.iter_mut().for_each(|node| numbers.put(node, &mut lost));
     let primitives = file.meshes.iter_mut().filter_map(|mesh| mesh["primitives"].as_array_mut()).flatten();
     primitives.for_each(|primitive| numbers.put(primitive, &mut lost));
@@ -193,7 +196,7 @@ fn write(scene: &GlbScene, out: &mut dyn Write) -> Result<GlbWritten, WriteError
         root.insert("buffers".into(), json!([{ "byteLength": file.bytes.len() }]));
     }
     appearance::name_extensions(&mut root, &look.required);
-    let told = linked::written(lost, &root);
+    let told = linked::written(lost, left_out, &root);
     container(&Value::Object(root).to_string(), file.bytes, out)?;
     Ok(told)
 }

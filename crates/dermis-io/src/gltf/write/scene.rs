@@ -35,6 +35,8 @@ pub struct GlbScene<'a> {
     /// Name and content of an extension of the mesh's node, which readers may ignore; of several meshes, of each that has morph targets. The
     /// node of a bone has the bone's index.
     pub extension: Option<(&'a str, &'a Value)>,
+    /// Whether extensions stay that the mesh came with and whose texts are drafts: those of `KHR_character`.
+    pub keep_drafts: bool,
 }
 
 /// Whether morph targets say how normals change.

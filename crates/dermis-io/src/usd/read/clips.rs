@@ -4,6 +4,7 @@ use super::damaged;
 use super::joints::{Bones, Source};
 use super::mesh::Driver;
 use super::skel::{self, Skeleton};
+use super::skin::Between;
 use super::stage::Stage;
 use super::xform::{Chain, times, world};
 use crate::contents::{Clip, ClipFrame, ReadError};
@@ -19,10 +20,12 @@ pub(super) struct Player {
     skeletons: Vec<Arc<skel::Player>>,
     /// What moves each bone of the rig, and its size.
     bones: Vec<(Moves, DAffine3)>,
-    /// For each morph target its skeleton, and the shape's number in the skeleton's motion.
+    /// For each morph target its skeleton, and the number of its weight in the skeleton's motion.
     morphs: Vec<Option<(usize, usize)>>,
-    /// Names of the shapes, for other motions.
+    /// Skeletons and names of the weights, for other motions.
     drivers: Vec<(Option<usize>, String)>,
+    /// For each morph target what of the weight is its own, if several share it.
+    betweens: Vec<Option<Between>>,
 }
 
 #[derive(Clone)]
@@ -46,7 +49,8 @@ impl Player {
             skeletons: skeletons.iter().map(|own| Arc::clone(&own.player)).collect(),
             bones: order.iter().map(bone).collect(),
             morphs: Vec::new(),
-            drivers: drivers.iter().map(|(skeleton, name)| (*skeleton, name.to_string())).collect(),
+            drivers: drivers.iter().map(|own| (own.skeleton, own.name.to_string())).collect(),
+            betweens: drivers.iter().map(|own| own.between.clone()).collect(),
         };
         made.find_morphs();
         made
@@ -67,6 +71,7 @@ impl Player {
             skeletons: vec![skeleton],
             bones: self.bones.clone(),
             drivers: self.drivers.clone(),
+            betweens: self.betweens.clone(),
             morphs: Vec::new(),
             world: self.world,
         };
@@ -92,21 +97,23 @@ impl Player {
     }
 
     fn sample(&self, time: f64) -> ClipFrame {
-        let weights: Vec<Vec<f64>> = (self.skeletons.iter())
-            .map(|own| own.motion.as_ref().map_or_else(Vec::new, |motion| motion.weights(Some(time))))
-            .collect();
-        let weight = |own: &Option<(usize, usize)>| own.map_or(0.0, |(skeleton, shape)| weights[skeleton][shape]);
-        ClipFrame { pose: self.pose(Some(time)), morph_weights: self.morphs.iter().map(weight).collect() }
+        ClipFrame { pose: self.pose(Some(time)), morph_weights: self.weights(Some(time)) }
     }
 
     /// Weights of the morph targets without a time.
     pub fn still_weights(&self) -> Vec<f64> {
-        let weight = |own: &Option<(usize, usize)>| {
-            let (skeleton, shape) = (*own)?;
-            let motion = self.skeletons[skeleton].motion.as_ref()?;
-            motion.weights(None).get(shape).copied()
+        self.weights(None)
+    }
+
+    fn weights(&self, time: Option<f64>) -> Vec<f64> {
+        let all: Vec<Vec<f64>> = (self.skeletons.iter())
+            .map(|own| own.motion.as_ref().map_or_else(Vec::new, |motion| motion.weights(time)))
+            .collect();
+        let weight = |(own, between): (&Option<(usize, usize)>, &Option<Between>)| {
+            let whole = own.map_or(0.0, |(skeleton, weight)| all[skeleton][weight]);
+            between.as_ref().map_or(whole, |between| between.weight(whole))
         };
-        self.morphs.iter().map(|own| weight(own).unwrap_or(0.0)).collect()
+        self.morphs.iter().zip(&self.betweens).map(weight).collect()
     }
 
     /// Seconds at which anything was sampled, ascending.

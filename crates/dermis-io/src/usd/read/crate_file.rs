@@ -400,6 +400,7 @@ impl<'a> Crate<'a> {
             "targetPaths" | "connectionPaths" => made.targets = self.targets(rep, budget)?,
             "interpolation" => made.interpolation = self.word(rep, budget)?,
             "elementSize" => made.element_size = self.number(rep, budget)?.map(|size| size as usize),
+            "weight" => made.weight = self.number(rep, budget)?,
             "bindMaterialAs" => {
                 made.is_stronger = self.word(rep, budget)?.as_deref() == Some("strongerThanDescendants");
             }

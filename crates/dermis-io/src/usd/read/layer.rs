@@ -179,6 +179,8 @@ pub(super) struct PropertySpec {
     pub targets: ListEdit<Target>,
     pub interpolation: Option<Name>,
     pub element_size: Option<usize>,
+    /// Of a shape in between: the weight of the whole shape at which it is shown alone.
+    pub weight: Option<f64>,
     pub is_spline: bool,
     pub is_stronger: bool,
 }

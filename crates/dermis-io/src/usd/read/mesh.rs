@@ -6,6 +6,7 @@ use super::joints::Bones;
 use super::layer::Name;
 use super::material::Materials;
 use super::scene::{Block, Hung, Scene};
+use super::skin::Between;
 use super::stage::Stage;
 use super::{damaged, xform};
 use crate::contents::{Contents, Flaw, MorphTarget, ReadError};
@@ -19,8 +20,18 @@ use dermis_rig::{BoneIndex, Influences, MOST_OBJECTS, Mesh, MeshObject, Polygons
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What moves a morph target: a skeleton's animation, and the name that it has there.
-pub(super) type Driver = (Option<usize>, Name);
+/// What moves a morph target.
+pub(super) struct Driver {
+    /// The skeleton whose animation does.
+    pub skeleton: Option<usize>,
+    /// The name of the weight there.
+    pub name: Name,
+    /// What of the weight, if several shapes share it.
+    pub between: Option<Between>,
+}
+
+/// Targets with one key are one: skeleton, name, and the knots and own knot of a shape in between.
+type Key = (Option<usize>, Name, Option<(Vec<u64>, u64)>);
 
 /// Joins all meshes in their order; the driver of each morph target.
 pub(super) fn join(
@@ -62,8 +73,9 @@ struct Joined {
     has_colors: bool,
     rows: Vec<Vec<(BoneIndex, f64)>>,
     morphs: Vec<Morph>,
+    titles: Vec<String>,
     drivers: Vec<Driver>,
-    by_driver: HashMap<Driver, usize>,
+    by_driver: HashMap<Key, usize>,
 }
 
 /// Displacements by vertex of all.
@@ -81,6 +93,7 @@ impl Joined {
             has_colors: false,
             rows: Vec::new(),
             morphs: Vec::new(),
+            titles: Vec::new(),
             drivers: Vec::new(),
             by_driver: HashMap::new(),
         }
@@ -186,9 +199,12 @@ impl Joined {
         rest: &DAffine3,
     ) -> Result<(), ReadError> {
         for shape in &block.shapes {
-            let driver = (block.skeleton, Name::clone(&shape.name));
-            let target = *self.by_driver.entry(driver.clone()).or_insert_with(|| {
-                self.drivers.push(driver);
+            let (skeleton, name, between) = (block.skeleton, Name::clone(&shape.whole), shape.between.clone());
+            let shown = between.as_ref().map(|own| (own.knots.bits(), own.knot.to_bits()));
+            stage.budget.charge(shown.as_ref().map_or(0, |(knots, _)| 16 * knots.len()))?;
+            let target = *self.by_driver.entry((skeleton, Name::clone(&name), shown)).or_insert_with(|| {
+                self.titles.push(shape.title());
+                self.drivers.push(Driver { skeleton, name, between });
                 self.morphs.push(Morph::default());
                 self.morphs.len() - 1
             });
@@ -207,7 +223,8 @@ impl Joined {
         contents: &mut Contents,
         flaws: &mut Flaws,
     ) -> Result<Vec<Driver>, ReadError> {
-        let Self { mut mesh, polygons, corners, runs, mut colors, has_colors, rows, morphs, drivers, .. } = self;
+        let Self { mut mesh, polygons, corners, runs, mut colors, has_colors, rows, morphs, titles, drivers, .. } =
+            self;
         if mesh.positions.is_empty() {
             return Ok(Vec::new());
         }
@@ -235,14 +252,14 @@ impl Joined {
             flaws.warn(Flaw::NegativeWeight, mended.negative, None);
             contents.weights = Some(weights);
         }
-        for (Morph(offsets), (_, name)) in morphs.into_iter().zip(&drivers) {
+        for (Morph(offsets), name) in morphs.into_iter().zip(titles) {
             stage.budget.charge(24 * mesh.positions.len())?;
             let mut deltas = vec![DVec3::ZERO; mesh.positions.len()];
             offsets.into_iter().for_each(|(vertex, d)| deltas[vertex] += d);
             if !deltas.iter().all(|d| d.is_finite()) {
-                return Err(damaged(format!("blend shape \"{name:.200}\" is not finite")));
+                return Err(damaged(format!("blend shape \"{name}\" is not finite")));
             }
-            contents.morphs.push(MorphTarget { name: short(name), deltas });
+            contents.morphs.push(MorphTarget { name, deltas });
         }
         flaws.warnings.extend(surface::flaws(&mesh));
         contents.mesh = Some(mesh);

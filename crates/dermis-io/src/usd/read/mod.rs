@@ -8,7 +8,7 @@
 //!
 //! Written by hand: the crate `openusd` allocates what a damaged file promises, and panics. Source: OpenUSD 26.11,
 //! github.com/PixarAnimationStudios/OpenUSD.
-//! Not read, and named: shapes in between, subdivision, value clips, splines, relocates, point instancers, curves, points, implicit
+//! Not read, and named: subdivision, value clips, splines, relocates, point instancers, curves, points, implicit
 //! shapes, cameras, lights, files outside of the folder, variants that are not chosen.
 
 mod budget;

@@ -5,10 +5,12 @@ use super::layer::{Name, Numbers};
 use super::skel::Skeleton;
 use super::stage::Stage;
 use super::xform::matrix;
+use crate::between::{self, Knots, SAME_KNOT};
 use crate::contents::{Flaw, ReadError};
-use crate::flaws::Flaws;
+use crate::flaws::{Flaws, short};
 use dermis_rig::glam::{DAffine3, DVec3};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A mesh on the joints of a skeleton.
 pub(super) struct Skin {
@@ -25,11 +27,42 @@ pub(super) struct Skin {
     is_rigid: bool,
 }
 
-/// A blend shape of a mesh.
+/// A blend shape of a mesh, or one in between.
 pub(super) struct Shape {
-    pub name: Name,
+    /// What an animation calls it, or the shape that passes through it.
+    pub whole: Name,
+    /// Among several shapes of one name: where this one is shown.
+    pub between: Option<Between>,
     /// Vertices and how far they are displaced, in the space of the mesh.
     pub offsets: Vec<(usize, DVec3)>,
+}
+
+/// One of the shapes that a weight passes through.
+#[derive(Clone, Debug)]
+pub(super) struct Between {
+    pub knots: Arc<Knots>,
+    /// The weight at which it is shown alone: 1 of the whole shape.
+    pub knot: f64,
+}
+
+impl Between {
+    /// The weight of the shape.
+    pub fn weight(&self, whole: f64) -> f64 {
+        self.knots.weight(self.knot, whole)
+    }
+}
+
+/// The weight at which a blend shape is shown whole.
+const WHOLE: f64 = 1.0;
+
+impl Shape {
+    /// The name of its morph target.
+    pub fn title(&self) -> String {
+        match &self.between {
+            Some(own) if own.knot != WHOLE => between::name(&short(&self.whole), own.knot),
+            _ => short(&self.whole),
+        }
+    }
 }
 
 /// The skeleton that a mesh is bound to, by its number among `skeletons`.
@@ -140,29 +173,71 @@ pub(super) fn shapes(
             flaws.add(Flaw::Reference, || format!("blend shape \"{name:.100}\" of <{path}>"));
             continue;
         };
-        let offsets = stage.numbers(shape, "offsets")?;
-        let places = stage.attribute(shape, "pointIndices").map(|own| own.rest()).transpose()?;
-        let offsets = offsets.values.as_chunks::<3>().0;
-        let count = places.as_ref().map_or(vertices, |places| places.values.len());
-        if !offsets.is_empty() && offsets.len() != count {
-            let (found, path) = (offsets.len(), stage.path(shape));
-            flaws.add(Flaw::CountMismatch, || format!("{found} offsets of blend shape <{path}> for {count} points"));
-            continue;
-        }
-        stage.budget.charge(offsets.len().saturating_mul(40))?;
-        let mut own = Vec::with_capacity(offsets.len());
-        for (at, offset) in offsets.iter().enumerate() {
-            let vertex = places.as_ref().map_or(at as f64, |places| places.values[at]);
-            if !(vertex >= 0.0 && vertex < vertices as f64) {
-                return Err(damaged(format!("blend shape \"{name:.100}\" names vertex {vertex} of {vertices}")));
+        let places = stage.attribute(shape, "pointIndices").map(|own| own.rest()).transpose()?.map(|own| own.values);
+        let mut parts: Vec<(f64, Name)> = betweens(stage, shape, flaws)?;
+        let is_alone = parts.is_empty();
+        parts.insert(parts.partition_point(|(knot, _)| *knot < WHOLE), (WHOLE, "offsets".into()));
+        let knots = Arc::new(Knots::new(&parts.iter().map(|(knot, _)| *knot).collect::<Vec<_>>()));
+        for (knot, attribute) in parts {
+            let offsets = stage.numbers(shape, &attribute)?.values;
+            let Some(offsets) = displaced(stage, (shape, &name), (&offsets, places.as_deref()), vertices, flaws)?
+            else {
+                continue;
+            };
+            let between = (!is_alone).then(|| Between { knots: Arc::clone(&knots), knot });
+            let own = Shape { whole: Name::clone(&name), between, offsets };
+            if knot != WHOLE {
+                flaws.add(Flaw::Between, || format!("\"{}\"", own.title()));
             }
-            own.push((vertex as usize, DVec3::from_array(*offset)));
+            made.push(own);
         }
-        if stage.properties(shape).iter().any(|name| name.starts_with("inbetweens:") && name.matches(':').count() == 1)
-        {
-            flaws.unread(&format!("shapes in between of <{}>", stage.path(shape)));
-        }
-        made.push(Shape { name, offsets: own });
     }
     Ok(made)
+}
+
+/// The shapes in between of a blend shape: their weights, ascending, and attributes. They are shown with the weights 0 and 1 as further
+/// knots, so one at any of these, or at the weight of another, is left out.
+fn betweens(stage: &Stage<'_, '_>, shape: usize, flaws: &mut Flaws) -> Result<Vec<(f64, Name)>, ReadError> {
+    let is_one = |name: &Name| name.starts_with("inbetweens:") && !name.ends_with(":normalOffsets");
+    let mut found: Vec<(f64, Name)> = Vec::new();
+    for name in stage.properties(shape).into_iter().filter(is_one) {
+        stage.budget.charge(100)?;
+        let knot = stage.said(shape, &name, |spec| spec.weight).unwrap_or(0.0);
+        let taken = [0.0, WHOLE].into_iter().chain(found.iter().map(|(own, _)| *own));
+        if knot.is_finite() && taken.into_iter().all(|own| (own - knot).abs() > SAME_KNOT) {
+            found.push((knot, name));
+        } else {
+            let what = || format!("<{}.{name:.100}>, in between at the weight {knot}", stage.path(shape));
+            flaws.add(Flaw::Unsupported, what);
+        }
+    }
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(found)
+}
+
+/// Vertices and how far a list of offsets displaces them, in the space of the mesh; `None` if the list does not fit.
+fn displaced(
+    stage: &Stage<'_, '_>,
+    (shape, name): (usize, &Name),
+    (offsets, places): (&[f64], Option<&[f64]>),
+    vertices: usize,
+    flaws: &mut Flaws,
+) -> Result<Option<Vec<(usize, DVec3)>>, ReadError> {
+    let offsets = offsets.as_chunks::<3>().0;
+    let count = places.map_or(vertices, <[f64]>::len);
+    if !offsets.is_empty() && offsets.len() != count {
+        let (found, path) = (offsets.len(), stage.path(shape));
+        flaws.add(Flaw::CountMismatch, || format!("{found} offsets of blend shape <{path}> for {count} points"));
+        return Ok(None);
+    }
+    stage.budget.charge(offsets.len().saturating_mul(40))?;
+    let mut own = Vec::with_capacity(offsets.len());
+    for (at, offset) in offsets.iter().enumerate() {
+        let vertex = places.map_or(at as f64, |places| places[at]);
+        if !(vertex >= 0.0 && vertex < vertices as f64) {
+            return Err(damaged(format!("blend shape \"{name:.100}\" names vertex {vertex} of {vertices}")));
+        }
+        own.push((vertex as usize, DVec3::from_array(*offset)));
+    }
+    Ok(Some(own))
 }

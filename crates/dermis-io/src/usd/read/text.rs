@@ -380,6 +380,7 @@ impl Parser<'_> {
                 match key.as_str() {
                     "interpolation" => made.interpolation = Some(self.at.string()?),
                     "elementSize" => made.element_size = Some(self.number()? as usize),
+                    "weight" => made.weight = Some(f64::from(self.number()? as f32)),
                     "bindMaterialAs" => made.is_stronger = &*self.at.string()? == "strongerThanDescendants",
                     _ => self.skip(0)?,
                 }
@@ -534,12 +535,14 @@ fn is_single(kind: &str) -> bool {
 impl PropertySpec {
     /// Adds another statement about the same property.
     fn merge(&mut self, other: Self) {
-        let Self { kind, default, samples, targets, interpolation, element_size, is_spline, is_stronger } = other;
+        let Self { kind, default, samples, targets, interpolation, element_size, weight, is_spline, is_stronger } =
+            other;
         self.kind = kind.or(self.kind.take());
         self.default = default.or(self.default.take());
         self.samples = samples.or(self.samples.take());
         self.interpolation = interpolation.or(self.interpolation.take());
         self.element_size = element_size.or(self.element_size);
+        self.weight = weight.or(self.weight);
         self.is_spline |= is_spline;
         self.is_stronger |= is_stronger;
         if let Some(explicit) = targets.explicit {
