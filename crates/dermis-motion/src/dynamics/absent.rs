@@ -10,6 +10,7 @@ use dermis_rig::glam::DAffine3;
 use dermis_rig::{BoneIndex, BoneVec, Progress, Rig, Skeleton};
 
 /// Nothing can be one.
+#[derive(Debug)]
 pub enum Bodies {}
 
 impl Bodies {
