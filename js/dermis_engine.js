@@ -61,12 +61,7 @@ export class Engine {
       panicked: (at, length) => { engine.#lastWords = string(at, length); },
     };
     engine.#progress = progress;
-    // A library of the engine can encrypt archives, which nobody asks of it, with random numbers of the host. Nothing else is imported.
-    const imports = {};
-    for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
-      if (kind === "function") (imports[from] ??= {})[name] = () => { throw new Error(`${from}.${name} is not offered`); };
-    }
-    engine.#calls = (await WebAssembly.instantiate(module, { ...imports, dermis })).exports;
+    engine.#calls = (await WebAssembly.instantiate(module, { dermis })).exports;
     engine.#calls.dermis_start();
     return engine;
   }

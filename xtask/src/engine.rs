@@ -10,13 +10,11 @@ use crate::tools::{
     answers, apt_update, folder, has_browser, has_gltf_validator, has_playwright, has_three, output_of, run as ran,
 };
 use crate::usage::usage;
-use crate::workspace::{Build, cargo, dermis, root, target};
+use crate::workspace::{Build, cargo, dermis, program, root, target};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const TARGET: &str = "wasm32-unknown-unknown";
-/// A profile of the workspace's manifest.
-const PROFILE: &str = "release-browser";
 /// Vectors, which every browser of the last years has.
 const FLAGS: &str = "-C target-feature=+simd128";
 /// ufbx without a C library, whose functions `dermis-browser` has.
@@ -24,22 +22,59 @@ const C_FLAGS: &str = "-O2 -msimd128 -DUFBX_NO_LIBC -DUFBX_NO_STDIO";
 /// The standard library where it is compiled along: as rustup has it.
 const OF_STD: [&str; 5] = ["core", "alloc", "std", "hashbrown", "compiler_builtins"];
 
+/// How many damaged files the engine is handed.
+const HOSTILE: &str = "1000";
+
+/// What the engine is compiled for. Each has a profile in the workspace's manifest.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Made {
+    /// To be given away: small and fast.
+    #[default]
+    ToGive,
+    /// To be tested: soon.
+    ToTest,
+}
+
+/// What is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Options {
+    /// The compiler is brought first.
+    install: bool,
+    made: Made,
+    /// The engine is handed damaged files as well.
+    hostile: bool,
+}
+
+impl Options {
+    fn of(arguments: &[&str]) -> Result<Self, String> {
+        let mut options = Self::default();
+        for argument in arguments {
+            match *argument {
+                "--install-tools" => options.install = true,
+                "--quick" => options.made = Made::ToTest,
+                "--hostile" => options.hostile = true,
+                other => return Err(format!("\"{other}\" is not understood here")),
+            }
+        }
+        Ok(options)
+    }
+}
+
 /// Builds the engine and the pages, prints their sizes, and runs their tests against the program; before that, if it is asked for, brings the
 /// compiler.
 pub fn run(arguments: &[&str]) -> ExitCode {
-    match arguments {
-        [] => {}
-        ["--install-tools"] if Toolchain::found().is_some() => println!("a compiler for WebAssembly is here"),
-        ["--install-tools"] => {
-            if let Err(error) = install() {
-                println!("a compiler for WebAssembly was not installed: {error}");
-                return ExitCode::FAILURE;
-            }
-        }
-        [extra, ..] => return usage(&format!("\"{extra}\" is not understood here")),
+    let options = match Options::of(arguments) {
+        Ok(options) => options,
+        Err(mistake) => return usage(&mistake),
+    };
+    if options.install
+        && let Err(error) = install()
+    {
+        println!("a compiler for WebAssembly was not installed: {error}");
+        return ExitCode::FAILURE;
     }
     let outcome = match dermis(Build::Release) {
-        Some(program) => check(&program),
+        Some(program) => check(&program, options),
         None => Outcome::Failed,
     };
     match outcome {
@@ -54,12 +89,18 @@ pub fn run(arguments: &[&str]) -> ExitCode {
 
 /// The step of `cargo xtask test`, with the program as the tests are built.
 pub fn step(program: Option<&PathBuf>) -> Outcome {
-    program.map_or(Outcome::Failed, |program| check(program))
+    program.map_or(Outcome::Failed, |program| check(program, Options { made: Made::ToTest, ..Options::default() }))
 }
 
-fn check(program: &Path) -> Outcome {
+fn check(program: &Path, options: Options) -> Outcome {
     let Some(toolchain) = Toolchain::found() else { return Outcome::NotRun(MISSING.into()) };
-    let Some(module) = toolchain.build() else { return Outcome::Failed };
+    let Some(built) = toolchain.build(options.made) else { return Outcome::Failed };
+    let pages = target().join(if options.made == Made::ToTest { "browser/quick" } else { "browser" });
+    let module = pages.join("dermis_browser.wasm");
+    if let Err(error) = strip(&built, &module) {
+        println!("{error}");
+        return Outcome::Failed;
+    }
     println!("{}: {:.2} MB", module.display(), std::fs::metadata(&module).map_or(0, |file| file.len()) as f64 * 1e-6);
     if !answers(Command::new("node").arg("--version")) {
         return Outcome::NotRun("node".into());
@@ -68,7 +109,7 @@ fn check(program: &Path) -> Outcome {
         return Outcome::NotRun("a clang that compiles for WebAssembly, and llvm-ar: the engine reads no FBX".into());
     }
     let desk = target().join("xtask/browser");
-    let made = by_the_program(program, &desk).and_then(|()| page::make(&module, TARGET, &target().join("browser")));
+    let made = by_the_program(program, &desk).and_then(|()| page::make(&module, TARGET, &pages));
     let [_, page] = match made {
         Ok(pages) => pages,
         Err(error) => {
@@ -76,29 +117,91 @@ fn check(program: &Path) -> Outcome {
             return Outcome::Failed;
         }
     };
-    match of(Command::new("node").arg(root().join("js/test/engine.mjs")).arg(module).arg(&desk)) {
+    match of(Command::new("node").arg(root().join("js/test/engine.mjs")).arg(&module).arg(&desk)) {
         Outcome::Passed => {}
         other => return other,
     }
+    if options.hostile {
+        match damaged(&module) {
+            Outcome::Passed => {}
+            other => return other,
+        }
+    }
+    in_chromium(&page, &desk, program)
+}
+
+/// Uses the page, that of `dermis studio`, and the loop of sculpting.
+fn in_chromium(page: &Path, desk: &Path, program: &Path) -> Outcome {
     if !has_browser() || !has_playwright() || !has_gltf_validator() {
         return Outcome::NotRun(
             "the page in Chromium: Chromium, or the npm packages playwright-core and gltf-validator".into(),
         );
     }
-    match of(Command::new("node").arg(root().join("js/test/page.mjs")).arg(folder()).arg(page).arg(&desk).arg(program))
-    {
+    let uses = |script: &str, of_script: &[&Path]| {
+        of(Command::new("node").arg(root().join("js/test").join(script)).arg(folder()).args(of_script))
+    };
+    match uses("page.mjs", &[page, desk, program]) {
         Outcome::Passed => {}
         other => return other,
     }
-    match of(Command::new("node").arg(root().join("js/test/studio.mjs")).arg(folder()).arg(&desk).arg(program)) {
+    match uses("studio.mjs", &[desk, program]) {
         Outcome::Passed => {}
         other => return other,
     }
-    if !has_three() {
-        return Outcome::NotRun("sculpts of the page in three.js: the npm package three".into());
+    match has_three() {
+        true => uses("loop.mjs", &[page, &desk.join(BODY[0]), desk]),
+        false => Outcome::NotRun("sculpts of the page in three.js: the npm package three".into()),
     }
-    let rig = desk.join(BODY[0]);
-    of(Command::new("node").arg(root().join("js/test/loop.mjs")).arg(folder()).arg(page).arg(rig).arg(desk))
+}
+
+/// Hands damaged files to the engine: the good ones are the fuzzer's seeds.
+fn damaged(module: &Path) -> Outcome {
+    let seeds = target().join("xtask/browser-seeds");
+    let _ = std::fs::remove_dir_all(&seeds);
+    match program("dermis-fuzz", "fuzz-seeds", Build::Release).map(|written| of(Command::new(written).arg(&seeds))) {
+        Some(Outcome::Passed) => {}
+        Some(other) => return other,
+        None => return Outcome::Failed,
+    }
+    of(Command::new("node").arg(root().join("js/test/hostile.mjs")).arg(module).arg(&seeds).arg(HOSTILE))
+}
+
+/// Copies a module without its custom sections, such as the names of functions: of them nothing runs.
+///
+/// # Errors
+/// A text for people.
+fn strip(module: &Path, to: &Path) -> Result<(), String> {
+    let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    let bytes = std::fs::read(module).map_err(|error| failed(module, error))?;
+    let stripped = without_custom_sections(&bytes).ok_or_else(|| format!("{}: no module", module.display()))?;
+    std::fs::create_dir_all(to.parent().unwrap_or(to)).map_err(|error| failed(to, error))?;
+    std::fs::write(to, stripped).map_err(|error| failed(to, error))
+}
+
+/// The sections of a module but those of kind zero; `None` if the bytes are none.
+///
+/// A module is eight bytes and sections; a section its kind, a byte; its length, seven bits to a byte, the lowest first; and its bytes.
+fn without_custom_sections(module: &[u8]) -> Option<Vec<u8>> {
+    const HEAD: usize = 8;
+    let mut kept = module.get(..HEAD).filter(|head| head.starts_with(b"\0asm"))?.to_vec();
+    let mut at = HEAD;
+    while at < module.len() {
+        let (mut length, mut next) = (0, at + 1);
+        for shift in (0..35).step_by(7) {
+            let byte = *module.get(next)?;
+            length |= usize::from(byte & 0x7f) << shift;
+            next += 1;
+            if byte < 0x80 {
+                break;
+            }
+        }
+        let section = module.get(at..next + length)?;
+        if section[0] != 0 {
+            kept.extend_from_slice(section);
+        }
+        at = next + length;
+    }
+    Some(kept)
 }
 
 /// What the step needs, and where it comes from.
@@ -128,12 +231,16 @@ impl Toolchain {
     }
 
     /// Builds the module; result: its path.
-    fn build(&self) -> Option<PathBuf> {
+    fn build(&self, made: Made) -> Option<PathBuf> {
         let folder = target().join("browser");
+        let profile = match made {
+            Made::ToGive => "release-browser",
+            Made::ToTest => "browser-quick",
+        };
         // Elsewhere the crate is a library of the program.
         let mut build = cargo("rustc");
         build.args(["--lib", "--crate-type", "cdylib"]);
-        build.args(["--package", "dermis-browser", "--profile", PROFILE, "--target", TARGET]);
+        build.args(["--package", "dermis-browser", "--profile", profile, "--target", TARGET]);
         build.env("CARGO_TARGET_DIR", &folder).env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", FLAGS);
         if let Some(unpacked) = &self.unpacked {
             let llvm = llvm_of(unpacked)?;
@@ -143,8 +250,8 @@ impl Toolchain {
             build.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", llvm.join("bin/wasm-ld"));
             // Its standard library is there as sources alone, and to compile those along is a feature of unstable compilers.
             build.env("RUSTC_BOOTSTRAP", "1").arg("-Zbuild-std=std,panic_abort");
-            for package in OF_STD {
-                build.arg("--config").arg(format!("profile.{PROFILE}.package.{package}.opt-level=3"));
+            for package in OF_STD.into_iter().filter(|_| made == Made::ToGive) {
+                build.arg("--config").arg(format!("profile.{profile}.package.{package}.opt-level=3"));
             }
         }
         match &self.c {
@@ -157,7 +264,7 @@ impl Toolchain {
             }
         }
         let built = build.current_dir(root()).status().is_ok_and(|status| status.success());
-        built.then(|| folder.join(TARGET).join(PROFILE).join("dermis_browser.wasm"))
+        built.then(|| folder.join(TARGET).join(profile).join("dermis_browser.wasm"))
     }
 }
 
@@ -249,4 +356,32 @@ fn by_the_program(program: &Path, desk: &Path) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_understood() {
+        assert_eq!(Options::of(&[]), Ok(Options::default()));
+        let two = Options { made: Made::ToTest, hostile: true, ..Options::default() };
+        assert_eq!(Options::of(&["--hostile", "--quick"]), Ok(two));
+        assert!(Options::of(&["--hostile", "--fast"]).is_err_and(|mistake| mistake.contains("--fast")));
+    }
+
+    /// Sections as the specification of WebAssembly writes them, one of them with a length of two bytes.
+    #[test]
+    fn custom_sections_are_taken_off() {
+        let head = b"\0asm\x01\0\0\0";
+        let types: &[u8] = &[1, 4, 1, 0x60, 0, 0];
+        let names = [&[0, 0x80, 1][..], &[7; 128]].concat();
+        let module = [head, &names[..], types, &[0, 1, 0]].concat();
+        assert_eq!(without_custom_sections(&module), Some([head, types].concat()));
+        for length in 0..module.len() {
+            let cut = without_custom_sections(&module[..length]);
+            assert!(cut.is_none() || [8, 139, 145].contains(&length), "{length}");
+        }
+        assert_eq!(without_custom_sections(b"MZ"), None);
+    }
 }

@@ -36,9 +36,10 @@ usage: cargo xtask VERB
                           bytes of a viewer page, and JavaScript per frame in Chromium (docs/browser.md)
   blender [--release]     the Blender add-on: an extension and a zip for older ways to install, below target/blender,
                           and its tests in each Blender that is there (docs/blender.md)
-  browser [--install-tools]
+  browser [--install-tools] [--quick] [--hostile]
                           the page that fits in a browser, its size, and recipes that run in it and in the program (docs/page.md);
-                          --install-tools unpacks Debian's compiler for WebAssembly below target/tools
+                          --install-tools unpacks Debian's compiler for WebAssembly below target/tools; --quick compiles for a
+                          test, below target/browser/quick; --hostile hands 1,000 damaged files to the engine as well
   c                       the C library as it is given away, and its size (docs/c.md)
   corpus DIR [--quick] [--out FILE]
                           hold the program against an independent reading of the character files that DIR holds

@@ -166,8 +166,8 @@ impl<'a> Player<'a> {
             shape_weights.push(self.weights(&numbers)?);
         }
         self.move_bodies(&mut frames, &locals, &rest, progress)?;
-        let name = |body: &crate::dynamics::Body| (self.skeleton.names()[body.bone].clone(), body.mass);
-        let bodies = self.bodies.iter().flat_map(|bodies| bodies.all.iter().map(name)).collect();
+        let name = |(bone, mass)| (self.skeleton.names()[bone].clone(), mass);
+        let bodies = self.bodies.iter().flat_map(Bodies::masses).map(name).collect();
         Ok(Played { motion: Motion { name: self.scene.name.clone(), frames }, shape_weights, goals: reports, bodies })
     }
 

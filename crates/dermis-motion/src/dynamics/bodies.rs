@@ -104,6 +104,11 @@ impl Bodies {
         }
     }
 
+    /// The bone of every body, and its mass.
+    pub(crate) fn masses(&self) -> Vec<(BoneIndex, f64)> {
+        self.all.iter().map(|body| (body.bone, body.mass)).collect()
+    }
+
     /// The bodies that a scene describes.
     ///
     /// # Errors

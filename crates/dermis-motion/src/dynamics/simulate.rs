@@ -1,5 +1,6 @@
 //! Runs the bodies of a scene over its time, by steps of one length, and shows them at the times of its frames.
 
+use super::Sample;
 use super::bodies::{Bodies, frame};
 use super::rest::Rest;
 use super::squash;
@@ -12,17 +13,6 @@ use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::progress::proceed;
 use dermis_rig::rotation::slerp;
 use dermis_rig::{BoneIndex, BoneVec, Progress, Skeleton};
-
-/// What the scene says at a time, beside its bodies.
-#[derive(Clone, Debug)]
-pub struct Sample {
-    /// The animation, bone to world.
-    pub world: BoneVec<DAffine3>,
-    /// The weight of every description of bodies, 0..1.
-    pub weights: Vec<f64>,
-    /// The velocity of the air, m/s.
-    pub wind: DVec3,
-}
 
 /// A body at the time of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]

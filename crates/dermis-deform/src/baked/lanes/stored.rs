@@ -3,6 +3,8 @@
 use super::eight::EIGHT;
 #[cfg(target_arch = "x86_64")]
 use pulp::{cast, x86::V3};
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+use std::arch::wasm32::v128;
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m256, __m256i};
 
@@ -28,6 +30,14 @@ pub(in crate::baked) trait Stored: Copy + Default {
     /// Eight coefficients, in units of their vertex.
     #[cfg(target_arch = "x86_64")]
     fn eight(v3: V3, list: &[Self; EIGHT]) -> __m256;
+
+    /// [`arranged`](Self::arranged), where features are zero in the places filled up: two halves, of two vectors each.
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    fn vectors(list: &[Self]) -> [[v128; 2]; 2];
+
+    /// Eight coefficients, in units of their vertex.
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    fn two(list: &[Self; EIGHT]) -> [v128; 2];
 
     /// Twelve features arranged as coefficients are.
     fn arrange(features: &[f64; 12]) -> [f32; 16] {
@@ -108,6 +118,18 @@ impl Stored for f32 {
     fn eight(_: V3, list: &[f32; EIGHT]) -> __m256 {
         cast(*list)
     }
+
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    #[inline(always)]
+    fn vectors(list: &[f32]) -> [[v128; 2]; 2] {
+        pulp::cast(Self::arranged(list))
+    }
+
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    #[inline(always)]
+    fn two(list: &[f32; EIGHT]) -> [v128; 2] {
+        pulp::cast(*list)
+    }
 }
 
 impl Stored for i16 {
@@ -152,5 +174,30 @@ impl Stored for i16 {
     #[inline(always)]
     fn eight(v3: V3, list: &[i16; EIGHT]) -> __m256 {
         v3.avx._mm256_cvtepi32_ps(v3.avx2._mm256_cvtepi16_epi32(cast(*list)))
+    }
+
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    #[inline(always)]
+    fn vectors(list: &[i16]) -> [[v128; 2]; 2] {
+        use std::arch::wasm32::{f32x4_convert_i32x4 as float, i32x4_shl, i32x4_splat, v128_and};
+        // As [`registers`](Self::registers).
+        let all = match list.first_chunk::<16>() {
+            Some(all) => *all,
+            None => {
+                let mut all = [0; 16];
+                all[..12].copy_from_slice(&list[..12]);
+                all
+            }
+        };
+        let ([a, b], high): ([v128; 2], _) = (pulp::cast(all), i32x4_splat(0xffff_0000_u32.cast_signed()));
+        [[float(i32x4_shl(a, 16)), float(i32x4_shl(b, 16))], [float(v128_and(a, high)), float(v128_and(b, high))]]
+    }
+
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    #[inline(always)]
+    fn two(list: &[i16; EIGHT]) -> [v128; 2] {
+        use std::arch::wasm32::{f32x4_convert_i32x4 as float, i32x4_extend_high_i16x8, i32x4_extend_low_i16x8};
+        let all: v128 = pulp::cast(*list);
+        [float(i32x4_extend_low_i16x8(all)), float(i32x4_extend_high_i16x8(all))]
     }
 }
