@@ -9,10 +9,10 @@ use crate::dynamics_spec::DynamicsSpec;
 use crate::key_path::KeyPath;
 use crate::play_error::PlayError;
 use crate::scene::{Clock, Fault, SceneError};
-use dermis_rig::glam::{DAffine3, DQuat, DVec3};
+use dermis_rig::glam::{DQuat, DVec3};
 use dermis_rig::progress::proceed;
 use dermis_rig::rotation::slerp;
-use dermis_rig::{BoneIndex, BoneVec, Progress, Skeleton};
+use dermis_rig::{BoneIndex, Progress, Skeleton};
 
 /// A body at the time of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
