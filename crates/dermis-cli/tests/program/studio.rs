@@ -216,7 +216,7 @@ fn a_page_inspects_fits_and_takes_what_came_of_it() {
     page.put("results/.here", b"").done();
     let inspected =
         page.job(json!({"run": {"inspect": {"files": [{"file": "rig.npz"}, {"file": "walk.npz"}]}}})).done();
-    assert_eq!(inspected["outcome"][0]["mesh"]["vertices"], 24 * 8);
+    assert_eq!(inspected["outcome"][0]["mesh"]["vertices"], 24 * 8 + 2);
     assert_eq!(inspected["outcome"][1]["poses"], 5);
     page.progress = 0;
     let fitted = page.job(json!({"run": fit()})).done();
@@ -392,7 +392,9 @@ fn a_recipe_reaches_no_file_outside_and_no_program() {
     }}});
     assert!(page.job(program).failed().contains("runs another program"));
     // What is wrong with a recipe is said, and the page goes on.
-    assert!(page.job(json!({"run": {"inspect": {"files": [{"file": "none.npz"}]}}})).failed().contains("none.npz"));
+    let without =
+        json!({"run": {"pose": {"model": {"file": "none.dermis"}, "motion": {"file": "own/rig.npz"}, "out": "o.pc2"}}});
+    assert!(page.job(without).failed().contains("none.dermis"));
     assert!(page.job(json!({"run": {"no such verb": {}}})).failed().contains("no recipe"));
     assert!(page.job(json!({"dance": 1})).failed().contains("dance"));
     assert_eq!(
