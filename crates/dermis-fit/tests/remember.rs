@@ -276,3 +276,25 @@ fn sculpts_that_their_drivers_do_not_tell_apart_are_named() {
     // The mean; the smooth part knows the wrist.
     assert!((shown - 0.01).abs() < 1e-3, "{shown}");
 }
+
+/// Two poses that differ by rounding in the joint that drives the first sculpt: the joint of the second tells them apart, or else a weight
+/// would go from one to zero within that rounding.
+#[test]
+fn rounding_does_not_tell_poses_apart() {
+    let rig = pair_of_tubes();
+    let method = JointMethod { mirror: false, ..method() };
+    let first = disc(&rig, "first", &turned(0.8, 0.1), (14, 0.2, DVec3::new(0.01, 0.02, -0.01)));
+    let second = disc(&rig, "second", &turned(0.8 + 3e-6, 0.7), (50, 0.45, DVec3::new(0.0, 0.03, 0.02)));
+    assert!((0..30).any(|v| touched(&first)[v] && touched(&second)[v]), "they meet");
+    let both = [first, second];
+    let mut model = learnt(&rig, method, &both).deformer;
+    for sculpt in &both {
+        let skin = posed(&mut model, &sculpt.transforms);
+        let asked = (0..skin.len()).filter(|&v| touched(sculpt)[v]);
+        let left = asked.map(|v| skin[v].distance(sculpt.positions[v])).fold(0.0, f64::max);
+        assert!(left < 1e-6, "{}: {left}", sculpt.label);
+    }
+    let (here, beside) = (posed(&mut model, &turned(0.8, 0.1)), posed(&mut model, &turned(0.8 + 2e-6, 0.1)));
+    let jump = largest_distance(&here, &beside);
+    assert!(jump < 1e-5, "{jump}");
+}

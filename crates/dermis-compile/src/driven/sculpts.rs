@@ -26,6 +26,9 @@ use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror, MorphTarget, Pro
 /// r² up to which a pose is that of a sculpt: training poses are kept in single precision.
 const SAME: f64 = 1e-8;
 
+/// A sum of weights that no morph target is divided by: what the model adds there is then part of the distance that the export prints.
+const LEAST_WEIGHT: f64 = 1e-3;
+
 /// The layer of a model as morph targets.
 pub(super) struct Sculpts {
     /// The shapes of every vertex.
@@ -82,6 +85,10 @@ impl Sculpts {
                         let v = v as usize;
                         let Some(inverse) = invert(&blend(weights.of(v), pose)) else { continue };
                         let sum: f64 = layer.terms.of(v).iter().map(|&t| at[t as usize]).sum();
+                        // Nothing of the layer shows here in this pose.
+                        if sum.abs() < LEAST_WEIGHT {
+                            continue;
+                        }
                         let wanted = inverse.transform_point3(target[v]) - mesh.positions[v];
                         shape[v] = (wanted - skin.shown(v, &driven)) / sum;
                         beside_all[v] = (wanted - skin.linear.at(v, &skin.held(&coordinates))) / sum;

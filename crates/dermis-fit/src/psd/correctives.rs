@@ -56,7 +56,7 @@ const NEAR: f64 = 0.02;
 /// Displacements of two sculpts at a vertex, in rest diagonals, beyond which they are compared with each other.
 const SHARED: f64 = 1e-4;
 /// Poses of a group, in its σ, that are one: as files round.
-pub(super) const ALIKE: f64 = 1e-6;
+const ALIKE: f64 = 1e-6;
 
 /// What of a joint's rotation drives sculpts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

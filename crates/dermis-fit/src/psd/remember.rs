@@ -23,7 +23,7 @@
 //! **Sculpts in one pose.** Of sculpts in the same pose the later one holds where it touched. Sculpts that differ in joints that
 //! drive neither are averaged where both touched, and named.
 
-use super::correctives::{ALIKE, Corrective, Group, Sculpt, drivers, names, unique};
+use super::correctives::{Corrective, Group, Sculpt, drivers, names, unique};
 use super::displacements::pull_back;
 use super::eigenskin::terms_of;
 use super::space::Space;
@@ -39,6 +39,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A mirrored sculpt gives way to an own one within this share of the own one's distance from the bind pose.
 const GIVES_WAY: f64 = 0.1;
+/// Poses that are one, by their distance in the drivers of a sculpt over its own distance from the bind pose: about a twentieth of a degree
+/// at an elbow of 60°. The weight of a sculpt goes from one to zero between its pose and another's, and between nearer ones rounding
+/// would make it. A squat and its mirror image, whose knees are bent alike but for rounding, are such.
+const ALIKE: f64 = 1e-3;
 /// Chords below which a pose is the bind pose.
 const AT_REST: f64 = 1e-3;
 /// The least that is named of a disagreement, in rest diagonals.
