@@ -1,11 +1,10 @@
 use super::*;
-use crate::load::Source;
-use crate::load::{load_map_table, load_rig};
+use crate::load::{Source, load_map_table, load_rig};
 use crate::recipe::Silent;
 use crate::verbs::session::AddSculpt;
 use crate::verbs::session::tests::Desk;
 use dermis_rig::glam::DAffine3;
-use dermis_testkit::arm::{Arm, ArmPose};
+use dermis_testkit::arm::ArmPose;
 
 fn ask(text: &str) -> Ask {
     serde_json::from_str(text).unwrap()
