@@ -46,7 +46,7 @@ const TABLE: &[Rule] = &[
     // Scenes are read into what dermis-motion plays.
     rule("dermis-io", 47800, &["dermis-rig", "dermis-deform", "dermis-motion"]),
     // The only crate below the recipes that opens files; it shows a clip's skin by linear blend skinning.
-    rule("dermis-files", 7300, &["dermis-rig", "dermis-deform", "dermis-io"]),
+    rule("dermis-files", 7350, &["dermis-rig", "dermis-deform", "dermis-io"]),
     // Shows what others computed: text in, text out, so that a program without files or terminal can use it.
     rule("dermis-report", 9150, &["dermis-rig", "dermis-measure", "dermis-io"]),
     // Fits the examples of papers and draws them; one of them embeds a skeleton.
