@@ -69,3 +69,28 @@ impl Carried {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dermis_rig::MorphTargets;
+    use dermis_rig::glam::DVec3;
+    use dermis_testkit::Arm;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_target_whose_name_a_learnt_one_has_is_counted_and_one_that_is_the_same_is_not() {
+        let rig = Arm::new(3, 4).rig;
+        let mut mesh = rig.mesh().clone();
+        let target =
+            |name: &str, x: f64| MorphTarget { name: name.into(), deltas: vec![DVec3::X * x; mesh.positions.len()] };
+        let (came, learnt) =
+            ([target("smile", 1.0), target("blink", 1.0)], [target("smile", 2.0), target("blink", 1.0)]);
+        mesh.morphs = Some(Arc::new(MorphTargets { targets: came.to_vec(), weights: vec![0.0; 2] }));
+        let scene = |morphs| GlbScene { mesh: Some(&mesh), morphs, ..GlbScene::default() };
+        let said = displaced(&scene(&learnt)).unwrap();
+        assert!(said.starts_with("1 morph target that the rig came with") && said.contains("\"smile\""), "{said}");
+        assert_eq!(displaced(&scene(&came)), None);
+        assert_eq!(displaced(&scene(&[])), None);
+    }
+}

@@ -341,12 +341,11 @@ fn write_glb(
         frames: clips.iter().map(|clip| clip.times.len()).sum(),
         morph_targets: morphs.len(),
     };
-    let counts = done.counts;
     hold_objects(contents, done);
-    done.hold(counts.vertices, "vertices");
-    done.hold(counts.bones, "bones");
+    done.hold(done.counts.vertices, "vertices");
+    done.hold(done.counts.bones, "bones");
     done.hold(weights.map_or(0, |w| w.count()), "skinning weights");
-    done.hold(counts.morph_targets, "morph targets");
+    done.hold(morphs.len(), "morph targets");
     hold_appearance(contents, done);
     for (clip, off) in clips.iter().zip(off) {
         let (name, frames) = (&clip.name, clip.times.len());

@@ -37,6 +37,13 @@ impl Knots {
         }
     }
 
+    /// The knots between two weights of the whole: where the weights of shapes change their slope.
+    pub(crate) fn within(&self, a: f64, b: f64) -> &[f64] {
+        let (low, high) = (a.min(b), a.max(b));
+        let from = self.0.partition_point(|own| *own <= low);
+        &self.0[from..self.0.partition_point(|own| *own < high).max(from)]
+    }
+
     /// Their bits, by which whole shapes of several meshes are told to be shown alike.
     pub(crate) fn bits(&self) -> Vec<u64> {
         self.0.iter().map(|knot| knot.to_bits()).collect()

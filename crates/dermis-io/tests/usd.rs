@@ -123,6 +123,16 @@ fn shapes_in_between_are_targets_whose_weights_follow_as_usd_skel_has_it() {
         let first = left_out.first.as_deref().unwrap();
         assert_eq!(first, "</Face/Lips/wide.inbetweens:none>, in between at the weight 0");
         assert!(contents.unread.is_empty(), "{:?}", contents.unread);
+        // Five samples, and the knots -0.5, 0, 0.25, 0.75 and 1 where the weight passes them: 0 to 1 to 0.375 to 1.5 to -0.75. Between two keys
+        // weights are lines, so that a file of keys alone moves alike.
+        let keys = &contents.clips[0].key_times;
+        assert_eq!(keys.len(), 5 + 2 + 1 + 2 + 5);
+        for two in keys.windows(2) {
+            let at = |time: f64| (contents.clips[0].sample)(time).morph_weights;
+            let (a, middle, b) = (at(two[0]), at((two[0] + two[1]) / 2.0), at(two[1]));
+            let bent = middle.iter().zip(a.iter().zip(&b)).map(|(m, (a, b))| (m - (a + b) / 2.0).abs());
+            assert!(bent.fold(0.0, f64::max) < 1e-9, "between {} and {}", two[0], two[1]);
+        }
         for (time, expected) in told("mouth.usdc") {
             let off = apart(&skin(&contents, time), &expected);
             assert!(off < SINGLE, "{off:e} at {time}");
@@ -149,7 +159,6 @@ fn shapes_in_between_move_as_they_did_in_a_file_that_is_written() {
     let bytes = to_bytes(|out| usd::write(&scene, &Space::default(), container, out).map(drop)).unwrap();
     let again = read(&bytes);
     assert_eq!(again.morphs.len(), 6);
-    assert!(again.clips[0].key_times.len() > contents.clips[0].key_times.len());
     for step in 0..=300 {
         let time = contents.clips[0].duration * f64::from(step) / 300.0;
         let off = apart(&skin(&again, time), &skin(&contents, time));

@@ -318,6 +318,7 @@ pub(crate) fn sample_times(
 mod tests {
     use super::*;
     use dermis_io::{Clip, ClipFrame};
+    use dermis_testkit::Arm;
 
     fn clip(name: &str) -> Clip {
         let frame = || ClipFrame { pose: WorldPose::new(vec![]), morph_weights: vec![] };
@@ -332,5 +333,25 @@ mod tests {
         assert_eq!(found("Armature|Walk"), Some("Armature|Walk"));
         assert_eq!((found("Walk"), found("Fast")), (Some("Armature|Walk"), Some("Walk|Fast")));
         assert_eq!((found("Run"), found("Armature")), (None, None), "two are called Run");
+    }
+
+    /// The bind pose of an arm, its joints as many times further apart.
+    fn told(factor: f64) -> Option<String> {
+        let rig = Arm::new(3, 4).rig;
+        let moved = |bone: &DAffine3| DAffine3 { translation: bone.translation * factor, ..*bone };
+        let bones = rig.skeleton().bind().iter().map(moved).collect();
+        let frame = Frame { label: "0".into(), time: None, pose: WorldPose::new(bones) };
+        other_size(&rig, &Motion { name: "walk".into(), frames: vec![frame] })
+    }
+
+    #[test]
+    fn a_motion_in_another_unit_is_said_and_one_of_another_body_is_not() {
+        for factor in [0.3, 1.0, 3.0] {
+            assert_eq!(told(factor), None);
+        }
+        for factor in [0.01, 100.0] {
+            let told = told(factor).unwrap();
+            assert!(told.contains("those of the rig") && told.contains("retarget"), "{told}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! What the scene plays, and further animations, as clips.
 
+use super::budget::Budget;
 use super::damaged;
 use super::joints::{Bones, Source};
 use super::mesh::Driver;
@@ -116,15 +117,23 @@ impl Player {
         self.morphs.iter().zip(&self.betweens).map(weight).collect()
     }
 
-    /// Seconds at which anything was sampled, ascending.
-    fn times(&self) -> Vec<f64> {
+    /// Seconds at which anything was sampled, or weights of shapes in between change their slope, ascending.
+    fn times(&self, budget: &Budget) -> Result<Vec<f64>, ReadError> {
+        let mut bends = Vec::new();
+        for (own, between) in self.morphs.iter().zip(&self.betweens) {
+            if let (Some((skeleton, weight)), Some(between)) = (own, between.as_ref().filter(|own| own.is_whole()))
+                && let Some(motion) = &self.skeletons[*skeleton].motion
+            {
+                bends.extend(motion.passes(*weight, &between.knots, budget)?);
+            }
+        }
         let joints = self.skeletons.iter().flat_map(|own| own.motion.iter().flat_map(|motion| motion.times()));
         let chains = self.skeletons.iter().flat_map(|own| times(&own.chain));
         let meshes = self.bones.iter().filter_map(|(moves, _)| match moves {
             Moves::Mesh(chain) => Some(times(chain)),
             Moves::Joint(..) => None,
         });
-        moments(joints.chain(chains).chain(meshes.flatten()).filter(|time| time.is_finite()).collect())
+        Ok(moments(joints.chain(chains).chain(meshes.flatten()).chain(bends).filter(|time| time.is_finite()).collect()))
     }
 }
 
@@ -171,7 +180,7 @@ fn clip(
     player: Arc<Player>,
     opens: Option<f64>,
 ) -> Result<Option<Clip>, ReadError> {
-    let mut key_times = player.times();
+    let mut key_times = player.times(stage.budget)?;
     let (Some(&first), Some(&end)) = (key_times.first(), key_times.last()) else { return Ok(None) };
     let start = opens.filter(|opens| (0.0..BEFORE).contains(&(first - opens))).unwrap_or(first);
     stage.budget.charge(8 * key_times.len())?;

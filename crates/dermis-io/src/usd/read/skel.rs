@@ -3,10 +3,12 @@
 //! Source: OpenUSD, "UsdSkel: Introduction" and `UsdSkelTopology`, `UsdSkelAnimation`: p' = S Σ w_k J_k B_k⁻¹ G p, with S the way
 //! from the skeleton to the world, J_k the joints in the skeleton, B_k `bindTransforms`, G `geomBindTransform`.
 
+use super::budget::Budget;
 use super::layer::Name;
 use super::stage::Stage;
 use super::track::{Track, quaternion};
 use super::xform::{Chain, matrix, world};
+use crate::between::Knots;
 use crate::contents::{Flaw, ReadError};
 use crate::flaws::{Flaws, short};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
@@ -64,6 +66,20 @@ impl Motion {
         let mut weights = self.weights.at(time);
         weights.resize(self.shapes.len(), 0.0);
         weights
+    }
+
+    /// Seconds at which the weight of a shape passes knots between its samples.
+    pub fn passes(&self, shape: usize, knots: &Knots, budget: &Budget) -> Result<Vec<f64>, ReadError> {
+        let mut made = Vec::new();
+        let weight = |at: usize| self.weights.values[at].get(shape).copied();
+        for at in 1..self.weights.times.len() {
+            let (Some(a), Some(b)) = (weight(at - 1), weight(at)) else { continue };
+            let (from, to) = (self.weights.times[at - 1], self.weights.times[at]);
+            let passed = knots.within(a, b);
+            budget.charge(16 * passed.len())?;
+            made.extend(passed.iter().map(|knot| from + (to - from) * ((knot - a) / (b - a))));
+        }
+        Ok(made)
     }
 
     /// Whether it moves joints of the skeleton and no others.

@@ -46,6 +46,11 @@ pub(super) struct Between {
 }
 
 impl Between {
+    /// Whether it is the whole shape itself.
+    pub fn is_whole(&self) -> bool {
+        self.knot == WHOLE
+    }
+
     /// The weight of the shape.
     pub fn weight(&self, whole: f64) -> f64 {
         self.knots.weight(self.knot, whole)
@@ -59,7 +64,7 @@ impl Shape {
     /// The name of its morph target.
     pub fn title(&self) -> String {
         match &self.between {
-            Some(own) if own.knot != WHOLE => between::name(&short(&self.whole), own.knot),
+            Some(own) if !own.is_whole() => between::name(&short(&self.whole), own.knot),
             _ => short(&self.whole),
         }
     }
