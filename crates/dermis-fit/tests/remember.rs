@@ -283,8 +283,8 @@ fn sculpts_that_their_drivers_do_not_tell_apart_are_named() {
 fn rounding_does_not_tell_poses_apart() {
     let rig = pair_of_tubes();
     let method = JointMethod { mirror: false, ..method() };
-    let first = disc(&rig, "first", &turned(0.8, 0.1), (14, 0.2, DVec3::new(0.01, 0.02, -0.01)));
-    let second = disc(&rig, "second", &turned(0.8 + 3e-6, 0.7), (50, 0.45, DVec3::new(0.0, 0.03, 0.02)));
+    let first = disc(&rig, "first", &turned(0.8, 0.1), (14, 0.25, DVec3::new(0.01, 0.02, -0.01)));
+    let second = disc(&rig, "second", &turned(0.8 + 3e-6, 0.7), (38, 0.35, DVec3::new(0.0, 0.03, 0.02)));
     assert!((0..30).any(|v| touched(&first)[v] && touched(&second)[v]), "they meet");
     let both = [first, second];
     let mut model = learnt(&rig, method, &both).deformer;
