@@ -5,31 +5,17 @@
 // save; three.js plays what was saved. Exit 0: all is as it should be; 1: something is not, and is named.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
 import { basename, join, resolve } from "node:path";
+import { end, expect, started } from "./chromium.mjs";
 
 const [modules, page, rig, folder] = process.argv.slice(2);
 if (!folder) {
   console.error("usage: node js/test/loop.mjs MODULES PAGE RIG DIR");
   process.exit(2);
 }
-const require = createRequire(resolve(modules, "x"));
-const { chromium } = require("playwright-core");
-const { validateBytes } = require("gltf-validator");
 mkdirSync(folder, { recursive: true });
 
-let failures = 0;
-function expect(what, isSo) {
-  if (isSo) return;
-  console.log(`FAILED: ${what}`);
-  failures += 1;
-}
-
-const CHROMIUM = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => path && existsSync(path));
-// The flags of tools/screenshot.sh: no sandbox for a root, no calls home, WebGL in software.
-const FLAGS = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-  "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
-const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+const { browser, validateBytes } = await started(modules);
 const tab = await browser.newPage({ viewport: { width: 1400, height: 1000 } });
 const said = [];
 tab.on("pageerror", (error) => said.push(String(error)));
@@ -240,5 +226,4 @@ await noError("the saved session opens");
 expect("it has its steps", (await tab.locator("#loop-steps li").count()) === 3);
 expect(`the page says nothing to the console: ${said}`, said.length === 0);
 await browser.close();
-console.log(failures ? `${failures} failures` : "the loop does what it should");
-process.exit(failures ? 1 : 0);
+end("the loop does what it should");

@@ -4,9 +4,9 @@
 // and takes what the page saves. Chromium opens PAGE from the disk and clicks; then PROGRAM runs the recipe that the page saved, and the
 // models are compared. Exit 0: all is as it should be; 1: something is not, and is named.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { end, expect, started } from "./chromium.mjs";
 import { compareModels, same } from "./models.mjs";
 
 const [modules, page, folder, program] = process.argv.slice(2);
@@ -14,22 +14,8 @@ if (!program) {
   console.error("usage: node js/test/page.mjs MODULES PAGE DIR PROGRAM");
   process.exit(2);
 }
-const require = createRequire(resolve(modules, "x"));
-const { chromium } = require("playwright-core");
-const { validateBytes } = require("gltf-validator");
 
-let failures = 0;
-function expect(what, isSo) {
-  if (isSo) return;
-  console.log(`FAILED: ${what}`);
-  failures += 1;
-}
-
-const CHROMIUM = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => path && existsSync(path));
-// The flags of tools/screenshot.sh: no sandbox for a root, no calls home, WebGL in software.
-const FLAGS = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-  "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
-const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+const { browser, validateBytes } = await started(modules);
 const tab = await browser.newPage({ viewport: { width: 1400, height: 1000 } });
 const [said, asked] = [[], []];
 tab.on("pageerror", (error) => said.push(String(error)));
@@ -130,5 +116,4 @@ if (ran.status === 0) {
   if (same(model, native)) console.log(`the model of the page is the program's: ${model.length} bytes`);
   else compareModels("the model of the page", model, native, expect);
 }
-console.log(failures ? `${failures} failures` : "the page does what it should");
-process.exit(failures ? 1 : 0);
+end("the page does what it should");

@@ -4,24 +4,14 @@
 // saves. PROGRAM serves the page with those files; Chromium opens it and clicks. Exit 0: all is as it should be; 1: something is not, and is
 // named.
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync, readdirSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { readFileSync, readdirSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { end, expect, started } from "./chromium.mjs";
 
 const [modules, folder, program] = process.argv.slice(2);
 if (!program) {
   console.error("usage: node js/test/studio.mjs MODULES DIR PROGRAM");
   process.exit(2);
-}
-const require = createRequire(resolve(modules, "x"));
-const { chromium } = require("playwright-core");
-const { validateBytes } = require("gltf-validator");
-
-let failures = 0;
-function expect(what, isSo) {
-  if (isSo) return;
-  console.log(`FAILED: ${what}`);
-  failures += 1;
 }
 
 const temporary = join(resolve(folder), "studio-temporary");
@@ -44,11 +34,7 @@ async function studio(...files) {
   return { url, ended, child };
 }
 
-const CHROMIUM = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => path && existsSync(path));
-// The flags of tools/screenshot.sh: no sandbox for a root, no calls home, WebGL in software.
-const FLAGS = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-  "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
-const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+const { browser, validateBytes } = await started(modules);
 const { url, ended, child } = await studio("body.glb", "body_exercise.npz", "body_walk.npz");
 const { origin, port } = new URL(url);
 const tab = await browser.newPage({ viewport: { width: 1400, height: 1000 } });
@@ -151,5 +137,4 @@ expect(`the program ends with its page: ${code}`, code === 0);
 expect(`nothing stays in the temporary folder: ${readdirSync(temporary)}`, readdirSync(temporary).length === 0);
 child.kill("SIGKILL");
 await browser.close();
-console.log(failures ? `${failures} failures` : "the studio does what it should");
-process.exit(failures ? 1 : 0);
+end("the studio does what it should");

@@ -235,7 +235,7 @@ async function compare() {
   const heard = (outcome) => {
     outcomes.push(outcome);
     $("compared-rows").replaceChildren(...comparedRows(outcomes).map(comparedRow));
-    $("compared-note").textContent = `The error is ${outcome.validation}, the smallest first, by ${counted(engines, "engine")} at a time. The number in brackets is the largest error of a vertex.`;
+    $("compared-note").textContent = `Errors are ${outcome.validation}; the smallest comes first. The number in brackets is the largest error of a vertex.`;
     $("compared").hidden = false;
   };
   try {

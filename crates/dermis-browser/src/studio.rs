@@ -14,15 +14,19 @@ const LICENCES: &str = "Dermis is licensed under MIT or Apache-2.0, at your choi
 /// # Errors
 /// A text for people, if the parts of the page do not fit together.
 pub fn studio_page(address: &str) -> Result<String, String> {
-    let parts = [
+    Ok(without_engine()?.replacen(ALONE, &format!("connect-src ws://{address}"), 1))
+}
+
+/// The page with everything but an engine, and with the policy of the page that has one.
+fn without_engine() -> Result<String, String> {
+    filled(&[
         ("STYLE", STYLES.concat()),
         ("LICENCES", LICENCES.to_owned()),
         ("APP", app()),
         ("WORKER", String::new()),
         ("WASM", String::new()),
         ("BODY", String::new()),
-    ];
-    Ok(filled(&parts)?.replacen(ALONE, &format!("connect-src ws://{address}"), 1))
+    ])
 }
 
 #[cfg(test)]
@@ -36,14 +40,7 @@ mod tests {
         assert_eq!(policies, ["connect-src ws://127.0.0.1:41234; "]);
         assert!(page.contains("id=\"worker\"></script>") && page.contains("id=\"wasm\"></script>"));
         // The same page with an engine differs in the policy and in what is inside.
-        let alone = filled(&[
-            ("STYLE", STYLES.concat()),
-            ("LICENCES", LICENCES.to_owned()),
-            ("APP", app()),
-            ("WORKER", String::new()),
-            ("WASM", String::new()),
-            ("BODY", String::new()),
-        ]);
+        let alone = without_engine();
         let differ = |(a, b): &(&str, &str)| a != b;
         assert_eq!(alone.unwrap().lines().zip(page.lines()).filter(differ).count(), 1);
     }

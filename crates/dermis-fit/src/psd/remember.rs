@@ -20,8 +20,8 @@
 //! that drive the own one, the own one holds: neither ends the other's weight, and the mirrored one is left out where the own one
 //! touched. The two halves of a walk are such poses.
 //!
-//! **Sculpts in one pose.** Of sculpts in the same pose the later one holds where it touched. Sculpts that differ in joints that
-//! drive neither are averaged where both touched, and named.
+//! **Sculpts in one pose.** Of sculpts in the same pose the later one holds where it touched. Sculpts whose driving joints differ by less
+//! than [`ALIKE`] are averaged where both touched, and named.
 
 use super::correctives::{Corrective, Group, Sculpt, drivers, names, unique};
 use super::displacements::pull_back;
