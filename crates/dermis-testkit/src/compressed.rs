@@ -76,3 +76,33 @@ pub const QUATERNIONS: &str = "a0013fc0037ca8803cbd1d548c013ac003b804070b0403007
 /// Meshopt, colours by their filter, version 1, eight bits.
 pub const COLOURS: &str = "a1bf001818186718181a67161a18671818002f2f2dce2f2f2dce312f2dce2f2f00373737483737354837353748373700000000000000000000000000 \
      0000000000007f007fff00";
+
+/// The document of a Draco stream of the sheet, JSON: four joints, a mesh, and the stream as the whole of buffer 0, which is left to the caller, as the
+/// version is.
+pub fn draco_document(length: usize) -> String {
+    let accessor = |component: u32, shape: &str, count: usize| {
+        format!(r#"{{ "componentType": {component}, "type": "{shape}", "count": {count} }}"#)
+    };
+    let accessors = [
+        accessor(5126, "VEC3", 15),
+        accessor(5126, "VEC3", 15),
+        accessor(5126, "VEC2", 15),
+        accessor(5121, "VEC4", 15),
+        accessor(5126, "VEC4", 15),
+        accessor(5123, "SCALAR", 36),
+    ];
+    let attributes = r#"{ "POSITION": 0, "NORMAL": 1, "TEXCOORD_0": 2, "JOINTS_0": 3, "WEIGHTS_0": 4 }"#;
+    format!(
+        r#"{{
+            "extensionsUsed": ["KHR_draco_mesh_compression"],
+            "extensionsRequired": ["KHR_draco_mesh_compression"],
+            "nodes": [{{ "children": [1] }}, {{ "children": [2] }}, {{ "children": [3] }}, {{}}, {{ "mesh": 0, "skin": 0 }}],
+            "skins": [{{ "joints": [0, 1, 2, 3] }}],
+            "meshes": [{{ "primitives": [{{ "attributes": {attributes}, "indices": 5,
+                "extensions": {{ "KHR_draco_mesh_compression": {{ "bufferView": 0, "attributes": {attributes} }} }} }}] }}],
+            "accessors": [{}],
+            "bufferViews": [{{ "buffer": 0, "byteLength": {length} }}]
+        }}"#,
+        accessors.join(", ")
+    )
+}

@@ -110,6 +110,14 @@ pub enum Error {
         /// What there is.
         why: String,
     },
+    /// What a window asks for and the session's rig does not have.
+    #[error("{what}: {why}")]
+    NotOfRig {
+        /// What was asked for.
+        what: String,
+        /// What there is.
+        why: String,
+    },
     /// A file with several sculpts.
     #[error("\"{}\": it holds {count} sculpts ({names}); one is added at a time", path.display())]
     Several {
@@ -212,6 +220,7 @@ impl Error {
                 "name the motion and the frame: FILE@walk:12; files that `dermis session next` wrote keep their pose by their names".into()
             }
             Self::NoSuchPose { .. } => "say MOTION:FRAME, frames counted from 0; `dermis session status` lists motions".into(),
+            Self::NotOfRig { .. } => "open the session again: it may have another rig now".into(),
             Self::Several { .. } => "name one: FILE#NAME".into(),
             Self::AtRest { .. } => {
                 "name the pose that it was made in: FILE@walk:12; change the rest shape in the rig's own file".into()

@@ -263,17 +263,16 @@ fn record(rig: &Rig, example: &Example) -> Record {
     }
 }
 
-/// The bytes of a bundle in our own space, so that what is read is what was written.
+/// The bytes of a bundle of records in our own space, so that what is read is what was written.
 fn bundle(rig: &Rig, name: &str, records: Vec<Record>) -> Result<Vec<u8>, crate::Error> {
-    let contents = Contents {
-        name: name.into(),
-        format: Format::Npz,
-        mesh: Some(rig.mesh().clone()),
-        skeleton: Some(rig.skeleton().clone()),
-        records,
-        ..Contents::default()
-    };
+    let contents = Contents { name: name.into(), records, ..of_rig(rig) };
     to_bytes(|out| write(&contents, StoredFloat::Double, out)).map_err(|e| crate::Error::Internal(e.to_string()))
+}
+
+/// The mesh and the skeleton of a rig, in our own space.
+pub(super) fn of_rig(rig: &Rig) -> Contents {
+    let (mesh, skeleton) = (Some(rig.mesh().clone()), Some(rig.skeleton().clone()));
+    Contents { format: Format::Npz, mesh, skeleton, ..Contents::default() }
 }
 
 /// A pose of a motion by name.

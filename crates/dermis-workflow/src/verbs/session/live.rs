@@ -5,11 +5,11 @@
 
 use super::Access;
 use super::error::Error;
-use super::folder::{Session, frame_of, skin};
+use super::folder::{Session, frame_of, of_rig, skin};
 use crate::output::{Existing, reserve_file};
 use dermis_fit::maps::{MapSettings, from_weights};
 use dermis_io::npz::{StoredFloat, write};
-use dermis_io::{Contents, Format, ModelFile, Record};
+use dermis_io::{Contents, ModelFile, Record};
 use dermis_rig::glam::{DQuat, DVec3};
 use dermis_rig::{BoneIndex, Example, Influences, LocalSculpt, Mirror, Motion, WorldPose};
 use serde::Deserialize;
@@ -146,7 +146,7 @@ impl Live {
     /// Answers a question.
     ///
     /// # Errors
-    /// [`Error::NoSession`] before a session is open, [`Error::NoSuchPose`] for what the session or its rig does not have; those of
+    /// [`Error::NoSession`] before a session is open, [`Error::NoSuchPose`] and [`Error::NotOfRig`] for what the session or its rig does not have; those of
     /// opening, reading and writing.
     pub fn answer(&mut self, ask: &Ask) -> Result<Told, crate::Error> {
         if let Ask::Open { folder } = ask {
@@ -227,6 +227,7 @@ impl Opened {
     fn world(&self, pose: &Posed) -> Result<WorldPose, crate::Error> {
         let skeleton = self.session.rig().rig.skeleton();
         let lacks = |at: String, why: String| Error::NoSuchPose { at, why };
+        let not_of_rig = |what: String, why: String| Error::NotOfRig { what, why };
         let mut posed = match pose.at {
             None => skeleton.pose(),
             Some((motion, frame)) => {
@@ -246,7 +247,7 @@ impl Opened {
         for &(bone, turn) in &pose.turns {
             let turn = DQuat::from_array(turn);
             if bone >= skeleton.len() || !turn.is_finite() || turn.length() < 0.5 {
-                return Err(lacks(
+                return Err(not_of_rig(
                     format!("bone {bone}"),
                     format!("the rig has bones 0 to {}, and rotations are unit quaternions", skeleton.len() - 1),
                 )
@@ -301,7 +302,7 @@ impl Opened {
         out: &Path,
     ) -> Result<Told, crate::Error> {
         let world = self.world(pose)?;
-        let lacks = |why: String| Error::NoSuchPose { at: name.to_owned(), why };
+        let lacks = |why: String| Error::NotOfRig { what: name.to_owned(), why };
         let shown = self.skin(pose, &world, shown)?;
         let shown = shown.ok_or_else(|| lacks("the true skin of this pose is not known".into()))?;
         let mut sculpted = shown.clone();
@@ -328,24 +329,15 @@ impl Opened {
         self.write(out, name, vec![record], None)
     }
 
-    /// Writes a bundle of the rig in our own space.
+    /// Writes a bundle of the rig.
     fn write(
         &self,
         out: &Path,
         name: &str,
         records: Vec<Record>,
-        maps: Option<Influences>,
+        influence_maps: Option<Influences>,
     ) -> Result<Told, crate::Error> {
-        let rig = &self.session.rig().rig;
-        let contents = Contents {
-            name: name.into(),
-            format: Format::Npz,
-            mesh: Some(rig.mesh().clone()),
-            skeleton: Some(rig.skeleton().clone()),
-            records,
-            influence_maps: maps,
-            ..Contents::default()
-        };
+        let contents = Contents { name: name.into(), records, influence_maps, ..of_rig(&self.session.rig().rig) };
         reserve_file(out, Existing::Replace)?.write_with(|to| write(&contents, StoredFloat::Double, to))?;
         Ok(Told::default())
     }
@@ -372,7 +364,7 @@ impl Opened {
 
     fn paint(&self, rows: &[Vec<(usize, f64)>], out: &Path) -> Result<Told, crate::Error> {
         let bones = self.session.rig().rig.skeleton().len();
-        let lacks = |why: String| Error::NoSuchPose { at: "influence maps".into(), why };
+        let lacks = |why: String| Error::NotOfRig { what: "influence maps".into(), why };
         if let Some((bone, value)) =
             rows.iter().flatten().find(|(bone, value)| *bone >= bones || !(0.0..=1.0).contains(value))
         {
