@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// What the environment holds.
-const PACKAGES: [&str; 13] = [
+const PACKAGES: [&str; 15] = [
     "maturin>=1.9.4,<2",
     "numpy",
     "pytest",
@@ -24,6 +24,9 @@ const PACKAGES: [&str; 13] = [
     "typing_extensions",
     // Clusters on this machine.
     "distributed",
+    // The page in a notebook.
+    "anywidget",
+    "websockets>=15",
     // The gallery.
     "matplotlib",
     "nbformat",
@@ -33,7 +36,7 @@ const PACKAGES: [&str; 13] = [
 
 /// Fails unless all of them are there.
 const IMPORTS: &str = "import maturin, numpy, pytest, mypy, wheel, tqdm, pandas, typing_extensions, distributed, \
-     matplotlib, nbformat, nbclient, ipykernel";
+     anywidget, websockets, matplotlib, nbformat, nbclient, ipykernel";
 
 /// How the library is built.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -248,7 +251,7 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(from)? {
         let path = entry?.path();
         let Some(name) = path.file_name() else { continue };
-        let is_source = path.extension().is_some_and(|e| e == "py" || e == "pyi") || name == "py.typed";
+        let is_source = path.extension().is_some_and(|e| ["py", "pyi", "js"].iter().any(|known| e == *known)) || name == "py.typed";
         if path.is_dir() && name != "__pycache__" {
             copy(&path, &to.join(name))?;
         } else if is_source {

@@ -216,7 +216,7 @@ async function fit() {
   const report = await desk.take(REPORT);
   const model = await desk.take(MODEL);
   const used = memory ? `, ${megabytes(memory)} of memory` : "";
-  const where = isServed() ? `${counted(desk.threads, "thread")} of this machine` : "one thread of this browser";
+  const where = isServed() ? `${counted(desk.threads, "thread")} of ${isFramed() ? "the kernel's" : "this"} machine` : "one thread of this browser";
   const told = `${seconds.toFixed(1)} s${used}, on ${where}. ${nothingLeft()}`;
   URL.revokeObjectURL($("report").src);
   $("report").src = URL.createObjectURL(new Blob([report], { type: "text/html" }));
@@ -287,8 +287,9 @@ async function save(name, ready, motion) {
   saveBytes(name, new Blob([ready[name]]));
 }
 
-/** Hands a file to the browser, which saves it. */
+/** Hands a file to the browser, which saves it; in a notebook to its kernel. */
 function saveBytes(name, blob) {
+  if (isServed() && isFramed()) return parent.postMessage({ save: name, blob }, "*");
   const link = make("a", { download: name, href: URL.createObjectURL(blob) });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
@@ -306,6 +307,7 @@ function isServed() {
 
 /** Where the files stayed. */
 function nothingLeft() {
+  if (isServed() && isFramed()) return "Files went to the kernel of this notebook alone.";
   return `Nothing left this ${isServed() ? "machine" : "page"}.`;
 }
 
@@ -319,7 +321,9 @@ async function deskHere() {
 
 /** The desk with the engine of the program, which has the files that its command line named. */
 async function deskServed() {
-  $("local").textContent = "Files stay on this machine: the browser lets this page speak to dermis studio alone, which closes with the page.";
+  $("local").textContent = isFramed()
+    ? "Files go to the kernel of this notebook and nowhere else; what is saved is stored there."
+    : "Files stay on this machine: the browser lets this page speak to dermis studio alone, which closes with the page.";
   const served = new Desk(() => new Socket(), null);
   await served.open();
   return served;

@@ -1,5 +1,5 @@
 // The engine of `dermis studio` in the place of a worker: the program serves this page, and one WebSocket joins them as long as the page is
-// open.
+// open. In a notebook, whose widget holds the page in a frame, the notebook passes on what they say.
 //
 // A message is a text, JSON, with the lengths of its byte strings in `parts`. In it a byte string stands as {"$bytes": its number}; the bytes
 // follow, in frames that belong to one string each. A stopped worker is the text {"stop": true}: the program ends what runs.
@@ -56,7 +56,7 @@ class Socket {
 
   static #open() {
     return new Promise((done) => {
-      const link = new WebSocket(`ws://${location.host}/${location.search}`);
+      const link = isFramed() ? new Relay() : new WebSocket(`ws://${location.host}/${location.search}`);
       link.binaryType = "arraybuffer";
       let isOpen = false;
       link.onopen = () => {
@@ -90,6 +90,34 @@ class Socket {
     Socket.#under = null;
     const message = JSON.parse(under.text, (_, value) => (Number.isInteger(value?.$bytes) ? under.parts[value.$bytes] : value));
     Socket.#last?.onmessage?.({ data: message });
+  }
+}
+
+/** Whether the page is in a frame of a notebook. */
+function isFramed() {
+  return parent !== window;
+}
+
+/** A connection through the notebook around the page. It is used as a WebSocket is. */
+class Relay {
+  onopen = null;
+  onmessage = null;
+  onclose = null;
+  #port;
+
+  constructor() {
+    const { port1, port2 } = new MessageChannel();
+    this.#port = port1;
+    port1.onmessage = ({ data }) => {
+      if (data.open) this.onopen?.();
+      else if (data.closed !== undefined) this.onclose?.({ reason: data.closed });
+      else this.onmessage?.(data);
+    };
+    parent.postMessage({ connect: true }, "*", [port2]);
+  }
+
+  send(data) {
+    this.#port.postMessage(data);
   }
 }
 

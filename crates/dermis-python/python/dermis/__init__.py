@@ -38,6 +38,7 @@ from ._methods import (
 from ._parts import PartsFit, fit_part, fit_parts, merge_parts
 from ._session import Session
 from ._shapes import Decomposition, Inversion, ShapeTrack, decompose, inversion, invert, shape_track
+from ._studio import studio
 from ._verbs import (
     animate,
     convert,
@@ -115,6 +116,7 @@ __all__ = [
     "rig",
     "run",
     "shape_track",
+    "studio",
     "suggest",
     "transfer",
     "view",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Optional
+from typing import TYPE_CHECKING, Any, Literal, Optional
 
 from ._methods import Joint
 from ._progress import Progress
+from ._studio import studio
 from ._verbs import Files, Path, _existing, _given, _input, _inputs, _read, _text, run
+
+if TYPE_CHECKING:
+    from .notebook import Studio
 
 
 class Session:
@@ -179,6 +183,23 @@ class Session:
     def export(self, out: Path, *, replace: bool = False) -> dict[str, Any]:
         """Writes the present model (.dermis)."""
         return self._act({"export": _given(out=_text(out), existing=_existing(replace))}, None)
+
+    def studio(self, *, into: Path = ".", height: int = 900) -> Studio:
+        """Shows the session in a notebook: pose, sculpt, learn and look. *Save the session* there writes its steps back here.
+
+        Parameters
+        ----------
+        into : path
+            The folder for the other files that the page saves.
+        height : int
+            Height of the page, pixels.
+
+        Raises
+        ------
+        ImportError
+            Without ``pip install dermis[notebook]``.
+        """
+        return studio(session=self.folder, into=into, height=height)
 
     def _act(self, act: Any, progress: Progress) -> dict[str, Any]:
         return run({"session": {"folder": self.folder, "act": act}}, progress)  # type: ignore[no-any-return]
