@@ -61,7 +61,12 @@ export class Engine {
       panicked: (at, length) => { engine.#lastWords = string(at, length); },
     };
     engine.#progress = progress;
-    engine.#calls = (await WebAssembly.instantiate(module, { dermis })).exports;
+    // The library of archives can extract and encrypt them with random numbers of the host, which nobody asks of it. Nothing else is imported.
+    const imports = {};
+    for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
+      if (kind === "function") (imports[from] ??= {})[name] = () => { throw new Error(`${from}.${name} is not offered`); };
+    }
+    engine.#calls = (await WebAssembly.instantiate(module, { ...imports, dermis })).exports;
     engine.#calls.dermis_start();
     return engine;
   }
