@@ -196,7 +196,7 @@ const repository = resolve(import.meta.dirname, "../..");
 const KINDS = { html: "text/html", js: "text/javascript", mjs: "text/javascript" };
 const server = createServer((request, response) => {
   const { pathname } = new URL(request.url, "http://localhost");
-  const path = pathname.startsWith("/repo/target/tools/node_modules/") ? join(modules, pathname.slice("/repo/target/tools/node_modules".length))
+  const path = pathname.startsWith("/repo/target/tools/node_modules/") ? join(modules, pathname.slice("/repo/target/tools".length))
     : pathname.startsWith("/repo/") ? join(repository, pathname.slice(6)) : join(folder, pathname.slice("/desk".length));
   if (!existsSync(path)) return response.writeHead(404).end();
   response.writeHead(200, { "content-type": KINDS[path.split(".").at(-1)] ?? "application/octet-stream" }).end(readFileSync(path));

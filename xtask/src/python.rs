@@ -251,7 +251,8 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(from)? {
         let path = entry?.path();
         let Some(name) = path.file_name() else { continue };
-        let is_source = path.extension().is_some_and(|e| ["py", "pyi", "js"].iter().any(|known| e == *known)) || name == "py.typed";
+        let is_source =
+            path.extension().is_some_and(|e| ["py", "pyi", "js"].iter().any(|known| e == *known)) || name == "py.typed";
         if path.is_dir() && name != "__pycache__" {
             copy(&path, &to.join(name))?;
         } else if is_source {

@@ -73,12 +73,12 @@ impl Sculpts {
             proceed(progress, s, of_shape.len())?;
             let mut shape = vec![DVec3::ZERO; vertices];
             let mut beside_all = shape.clone();
-            let nearest = (0..poses.len()).min_by(|&a, &b| squares[a][s].total_cmp(&squares[b][s]));
-            match nearest.filter(|&pose| squares[pose][s] <= SAME) {
-                Some(pose) => {
-                    let pose = &poses[pose];
+            // Of two sculpts in poses that the joints of one of them do not tell apart, its weight does.
+            let same = (0..poses.len()).filter(|&pose| squares[pose][s] <= SAME);
+            let same = same.map(|pose| (&poses[pose], shapes.weights_in(&poses[pose])));
+            match same.max_by(|(_, a), (_, b)| a[s].total_cmp(&b[s])) {
+                Some((pose, at)) => {
                     let target = runner.run(pose, None)?;
-                    let at = shapes.weights_in(pose);
                     let coordinates = skin.made.table.coordinates(&skin.made.bones_of(pose));
                     let driven = skin.made.table.weights(&coordinates);
                     for &v in touched {
