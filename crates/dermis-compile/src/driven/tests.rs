@@ -8,8 +8,9 @@ use dermis_deform::joints::{CorrectionFrame, Joints};
 use dermis_deform::training::{TrainingPoses, moves_skin};
 use dermis_deform::{Base, Deformer, JointKernel};
 use dermis_fit::joints::{JointSettings, fit_joints};
+use dermis_fit::method::{BaseChoice, FactorChoice, FitInput, JointMethod, Method};
 use dermis_fit::{Training, silent};
-use dermis_rig::{BoneIndex, ExampleSet, Mirror, Rows, Skeleton};
+use dermis_rig::{BoneIndex, Example, ExampleSet, LocalSculpt, Mirror, Rows, Skeleton};
 use dermis_solve::symmetric::principal_axes;
 use dermis_testkit::{Arm, ArmPose};
 
@@ -318,4 +319,35 @@ fn what_cannot_be_driven_is_refused() {
     let baked = model.baked().clone().without_correction();
     model = model.with_baked(baked).unwrap();
     assert!(matches!(refused(&model, LAMBDA, None), CompileError::NoCorrection));
+}
+
+/// Two sculpts whose skin meets, in poses that the joints of the second do not tell apart: the wrist turns another way, and the second
+/// touches the elbow alone. In both poses the file shows what the model shows.
+#[test]
+fn sculpts_that_the_joints_of_one_do_not_tell_apart_are_delivered() {
+    let arm = Arm::new(24, 8);
+    let rest = &arm.rig.mesh().positions;
+    let sculpt = |label: &str, wrist: f64, touched: &dyn Fn(f64) -> f64, by: DVec3| {
+        let transforms = arm.transforms(&ArmPose { elbow: 1.0, wrist: DVec3::X * wrist, ..ArmPose::REST });
+        let mut shown = vec![DVec3::ZERO; rest.len()];
+        Base::Lbs(arm.rig.weights().unwrap().clone()).evaluate(rest, &transforms, None, &mut shown);
+        let share = |v: usize| touched(rest[v].x).max(0.0);
+        let positions = shown.iter().enumerate().map(|(v, p)| *p + by * share(v)).collect();
+        let mask = (0..rest.len()).map(|v| share(v) > 0.0).collect();
+        let local = Some(LocalSculpt { mask: Some(mask), shown: Some(shown) });
+        Example { label: label.into(), time: None, transforms, positions, importance: 1.0, local }
+    };
+    let wide = sculpt("wide", 0.6, &|x| 1.0 - ((x - 0.43) / 0.25).powi(2), DVec3::Y * 0.03);
+    let narrow = sculpt("narrow", -0.6, &|x| 1.0 - ((x - 0.3) / 0.1).powi(2), DVec3::Z * 0.02);
+    let set = ExampleSet::new("sculpts".into(), vec![wide, narrow], &arm.rig).unwrap();
+    let method = JointMethod { base: BaseChoice::Lbs, composites: FactorChoice::Off, ..JointMethod::default() };
+    let learnt = Method::Joint(method).fit(&FitInput::new(&arm.rig, &set), &silent).unwrap();
+    let posed: Vec<&BoneTransforms> = set.examples().iter().map(|e| &e.transforms).collect();
+    let moving = moves_skin(arm.rig.skeleton(), arm.rig.weights().unwrap());
+    let seen = TrainingPoses::new(arm.rig.skeleton(), &moving, &posed, arm.rig.mesh().diagonal());
+    let model = RiggedDeformer::new(arm.rig.clone(), None, learnt.deformer.into_baked(), Some(seen)).unwrap();
+    let driven = drive(&model, Some(LAMBDA), None, DriverSettings::default(), &silent).unwrap();
+    assert_eq!(driven.report.sculpts, 2);
+    let Cost { weights_alone, shapes, .. } = driven.report.training;
+    assert!(weights_alone.1 > 0.01 && shapes.1 < 1e-4, "{weights_alone:?} {shapes:?}");
 }
