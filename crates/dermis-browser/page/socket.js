@@ -111,13 +111,15 @@ class Relay {
     port1.onmessage = ({ data }) => {
       if (data.open) this.onopen?.();
       else if (data.closed !== undefined) this.onclose?.({ reason: data.closed });
-      else this.onmessage?.(data);
+      else this.onmessage?.({ data });
     };
     parent.postMessage({ connect: true }, "*", [port2]);
   }
 
   send(data) {
-    this.#port.postMessage(data);
+    if (typeof data === "string") return this.#port.postMessage(data);
+    const { buffer } = data.slice(); // a part of a buffer would take all of it along
+    this.#port.postMessage(buffer, [buffer]);
   }
 }
 

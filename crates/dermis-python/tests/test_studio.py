@@ -108,7 +108,7 @@ def archive(folder: Path, more: str) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as files:
         for path in folder.rglob("*"):
-            if path.is_file() and not path.name.startswith("."):
+            if path.is_file() and not path.name.startswith(".") and path.name != "more.txt":
                 files.write(path, f"{folder.name}/{path.relative_to(folder)}")
         files.writestr(f"{folder.name}/more.txt", more)
     return packed.getvalue()
