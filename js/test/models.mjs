@@ -23,7 +23,8 @@ export function compareModels(name, ours, native, expect) {
   const differ = a.all.filter((one, at) => !same(one.bytes, b.all[at].bytes));
   console.log(`${name}: ${a.all.length - differ.length} of ${a.all.length} tensors have the same bytes`);
   for (const one of differ) {
-    const [x, y] = [one, b.all.find(({ name }) => name === one.name)].map(({ bytes }) => new Float32Array(bytes.buffer));
+    const [numbers, least] = { F32: [Float32Array, 1e-7], F64: [Float64Array, 1e-13] }[one.dtype] ?? [Uint8Array, 0];
+    const [x, y] = [one, b.all.find(({ name }) => name === one.name)].map(({ bytes }) => new numbers(bytes.buffer));
     let [apart, largest, count] = [0, 0, 0];
     x.forEach((value, at) => {
       apart = Math.max(apart, Math.abs(value - y[at]));
@@ -31,6 +32,6 @@ export function compareModels(name, ours, native, expect) {
       count += value !== y[at];
     });
     console.log(`  ${one.name} (${one.dtype}): ${count} of ${x.length} differ, by ${apart} at most; the largest is ${largest}`);
-    expect(`${one.name} differs by rounding alone`, one.dtype === "F32" && apart <= 1e-4 * largest);
+    expect(`${one.name} differs by rounding alone`, apart <= least * largest);
   }
 }
