@@ -109,7 +109,8 @@ fn check(program: &Path, options: Options) -> Outcome {
         return Outcome::NotRun("a clang that compiles for WebAssembly, and llvm-ar: the engine reads no FBX".into());
     }
     let desk = target().join("xtask/browser");
-    let made = by_the_program(program, &desk).and_then(|()| page::make(&module, TARGET, &pages));
+    let made =
+        by_the_program(program, &desk).and_then(|()| page::make(&module, TARGET, &pages, options.made == Made::ToGive));
     let [_, page] = match made {
         Ok(pages) => pages,
         Err(error) => {
