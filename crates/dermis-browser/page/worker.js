@@ -17,7 +17,13 @@ function tell(step, fraction, left) {
 
 const jobs = {
   open: async (wasm) => {
-    engine = await Engine.open(wasm, tell);
+    try {
+      engine = await Engine.open(wasm, tell);
+    } catch (error) {
+      if (!/Content Security Policy|unsafe-eval/i.test(error.message)) throw error;
+      const remedy = "Save the page and open the file, or ask the host to allow 'wasm-unsafe-eval' for scripts.";
+      throw Object.assign(new Error("The host of this page forbids WebAssembly."), { remedy });
+    }
   },
   put: (files) => files.forEach(([name, bytes]) => engine.put(name, bytes)),
   run: (recipe) => {
