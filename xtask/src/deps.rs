@@ -118,7 +118,7 @@ const TABLE: &[Rule] = &[
         uses: &["dermis-rig", "dermis-deform", "dermis-io"],
         from_elsewhere: Some(&["rayon"]),
     },
-    rule(TEST_ONLY, 3710, &["dermis-rig", "dermis-deform"]),
+    rule(TEST_ONLY, 3730, &["dermis-rig", "dermis-deform"]),
     // The oracle checks kernel interpolation on its own, apart from any skin.
     rule("dermis-oracle", 3000, &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure"]),
     // Measures what the public interface does.
