@@ -22,6 +22,7 @@ import anywidget
 import traitlets
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin
 
 from ._errors import Error
 
@@ -65,7 +66,7 @@ class _Program:
     def connect(self) -> ClientConnection:
         """A connection as the page makes one."""
         url = self.url.replace("http://", "ws://", 1)
-        return connect(url, origin=f"http://{self.address}", max_size=None, compression=None, proxy=None)  # type: ignore[arg-type]
+        return connect(url, origin=Origin(f"http://{self.address}"), max_size=None, compression=None, proxy=None)
 
     def end(self) -> None:
         """Ends it."""
@@ -168,6 +169,8 @@ class Studio(anywidget.AnyWidget):
         reason = ""
         try:
             with self._running().connect() as connection:
+                if link not in self._links:
+                    return  # the page left meanwhile
                 self._links[link] = connection
                 self.send({"link": link, "open": True})
                 for said in connection:
@@ -231,7 +234,7 @@ def _replace(folder: FilePath, archive: bytes) -> None:
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as packed:
             packed.extractall(made)
-        [new] = [path for path in made.rglob(_STATE) if path.is_file()][:1] or [None]
+        new = next((path for path in made.rglob(_STATE) if path.is_file()), None)
         if new is None:
             raise zipfile.BadZipFile("the archive holds no session")
         old = made / "old"
