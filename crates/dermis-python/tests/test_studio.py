@@ -24,7 +24,7 @@ class Page:
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
         self.heard: queue.Queue[tuple[dict[str, Any], list[bytes]]] = queue.Queue()
-        studio.send = lambda message, buffers=(): self.heard.put((message, [bytes(b) for b in buffers]))
+        studio._send = lambda message, buffers=(): self.heard.put((message, [bytes(b) for b in buffers]))
 
     def say(self, message: dict[str, Any], *buffers: bytes) -> None:
         self.studio._hear(self.studio, message, list(buffers))

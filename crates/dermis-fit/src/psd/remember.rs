@@ -21,7 +21,7 @@
 //! touched. The two halves of a walk are such poses.
 //!
 //! **Sculpts in one pose.** Of sculpts in the same pose the later one holds where it touched. Sculpts whose driving joints differ by less
-//! than [`ALIKE`] are averaged where both touched, and named.
+//! than a thousandth of the way from the bind pose are averaged where both touched, and named.
 
 use super::correctives::{Corrective, Group, Sculpt, drivers, names, unique};
 use super::displacements::pull_back;

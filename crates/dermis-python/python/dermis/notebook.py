@@ -5,6 +5,7 @@ The program runs beside the kernel, and the widget passes on what it and the pag
 
 from __future__ import annotations
 
+import atexit
 import io
 import os
 import re
@@ -15,6 +16,7 @@ import tempfile
 import threading
 import urllib.request
 import zipfile
+from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import Any, Optional, Union
 
@@ -41,6 +43,7 @@ class _Program:
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._faults, text=True
         )
+        atexit.register(self.end)
         assert self._process.stdout is not None
         found = next((match for line in self._process.stdout if (match := _ADDRESS.search(line))), None)
         if found is None:
@@ -70,10 +73,22 @@ class _Program:
 
     def end(self) -> None:
         """Ends it."""
+        atexit.unregister(self.end)
         self._process.terminate()
 
 
-class Studio(anywidget.AnyWidget):
+#: The widget. Its base has no types, so it is made as it runs.
+_View: Any = type(
+    "StudioView",
+    (anywidget.AnyWidget,),
+    {
+        "_esm": FilePath(__file__).with_name("_studio.js").read_text(encoding="utf-8"),
+        "height": traitlets.Int(900).tag(sync=True),
+    },
+)
+
+
+class Studio:
     """The page of `dermis studio`: pose, sculpt, fit and look, in a notebook.
 
     What the page saves is stored in `into`, and named in `saved`. A page that is closed has lost what was not saved.
@@ -98,11 +113,10 @@ class Studio(anywidget.AnyWidget):
         If a file is not there.
     """
 
-    _esm = FilePath(__file__).with_name("_studio.js").read_text(encoding="utf-8")
-    height = traitlets.Int(900).tag(sync=True)
-
     def __init__(self, *files: Path, into: Path = ".", session: Optional[Path] = None, height: int = 900) -> None:
-        super().__init__(height=height)
+        #: The widget, for layouts; a notebook shows it by itself.
+        self.view = _View(height=height)
+        self._send: Callable[..., None] = self.view.send
         self._files = [os.fspath(file) for file in files]
         self._into = FilePath(into)
         self._session = None if session is None else FilePath(session).resolve()
@@ -115,14 +129,17 @@ class Studio(anywidget.AnyWidget):
         self._program: Optional[_Program] = _Program(self._files)
         #: Files that the page saved, in their order.
         self.saved: list[FilePath] = []
-        self.on_msg(self._hear)
+        self.view.on_msg(self._hear)
 
     def close(self) -> None:
         """Takes the page away, and ends the program."""
         if self._program is not None:
             self._program.end()
             self._program = None
-        super().close()
+        self.view.close()
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        return self.view._repr_mimebundle_(**options)
 
     def __del__(self) -> None:
         if getattr(self, "_program", None) is not None:
@@ -139,9 +156,9 @@ class Studio(anywidget.AnyWidget):
         """Hears the page."""
         if "page" in message:
             try:
-                self.send({"page": self._running().page()})
+                self._send({"page": self._running().page()})
             except (Error, OSError) as error:
-                self.send({"saved": str(error)})
+                self._send({"saved": str(error)})
         elif "connect" in message:
             link = message["connect"]
             self._links[link] = None
@@ -172,19 +189,19 @@ class Studio(anywidget.AnyWidget):
                 if link not in self._links:
                     return  # the page left meanwhile
                 self._links[link] = connection
-                self.send({"link": link, "open": True})
+                self._send({"link": link, "open": True})
                 for said in connection:
                     if isinstance(said, str):
-                        self.send({"link": link, "text": said})
+                        self._send({"link": link, "text": said})
                     else:
-                        self.send({"link": link}, [said])
+                        self._send({"link": link}, [said])
                 reason = connection.close_reason or ""
         except ConnectionClosed as closed:
             reason = closed.rcvd.reason if closed.rcvd is not None else ""
         except (Error, OSError, WebSocketException) as error:
             reason = str(error)
         if self._links.pop(link, None) is not None or reason:
-            self.send({"link": link, "closed": reason})
+            self._send({"link": link, "closed": reason})
 
     def _store(self, name: str) -> None:
         """Stores a file of the page, once all of it is here."""
@@ -193,9 +210,9 @@ class Studio(anywidget.AnyWidget):
             return
         del self._saving[name]
         try:
-            self.send({"saved": f"{name} is saved at {self._stored(FilePath(name).name, held.getvalue())}"})
+            self._send({"saved": f"{name} is saved at {self._stored(FilePath(name).name, held.getvalue())}"})
         except (OSError, zipfile.BadZipFile) as error:
-            self.send({"saved": f"{name} is not saved: {error}"})
+            self._send({"saved": f"{name} is not saved: {error}"})
 
     def _stored(self, name: str, content: bytes) -> FilePath:
         session = self._session
