@@ -75,6 +75,8 @@ console.log(`fitted in ${((Date.now() - before) / 1e3).toFixed(1)} s: ${await sh
 expect(`the fit is judged: ${await shows("#verdict")} ${await tab.locator("#error").innerText()}`, (await shows("#verdict")).startsWith("Held out: 17 %"));
 const report = tab.frameLocator("#report");
 await report.locator("h1").waitFor({ timeout: 60_000 });
+// Its scripts run after its text is there.
+await report.locator("canvas").first().waitFor({ state: "attached", timeout: 60_000 });
 expect("the report is drawn", (await report.locator("h1").innerText()).includes("body") && (await report.locator("canvas").count()) > 0);
 
 async function saved(name) {
