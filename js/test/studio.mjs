@@ -94,6 +94,8 @@ expect(`the fit is judged: ${await shows("#verdict")} ${await tab.locator("#erro
 expect(`the page says where it ran: ${await shows("#told")}`, /threads? of this machine/.test(await shows("#told")));
 const report = tab.frameLocator("#report");
 await report.locator("h1").waitFor({ timeout: 60_000 });
+// Its scripts run after its text is there.
+await report.locator("canvas").first().waitFor({ state: "attached", timeout: 60_000 });
 expect("the report is drawn", (await report.locator("h1").innerText()).includes("body") && (await report.locator("canvas").count()) > 0);
 
 async function saved(name) {
