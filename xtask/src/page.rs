@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 /// The files of the bundled body that the page offers.
 pub const BODY: [&str; 3] = ["body.glb", "body_exercise.npz", "body_walk.npz"];
 
-/// How often zopfli tries: more of it saves less than a thousandth.
+/// How often zopfli tries.
 const ROUNDS: NonZeroU64 = NonZeroU64::new(3).unwrap();
 
-/// Writes both pages into a folder, the one without the body first, and prints their sizes. `tightly` takes half a minute to pack the engine,
+/// Writes both pages into a folder, the one without the body first, and prints their sizes. `tightly` takes longer to pack the engine,
 /// which is then 4 % smaller.
 ///
 /// # Errors
