@@ -48,16 +48,25 @@ class DERMIS_OT_transfer(jobs.JobOperator, bpy.types.Operator):
     def work(self, gathered, progress):
         model, rig, keys, meshes = gathered
         body = needed().Rig(**rig) if model is None else model
-        found = []
+        found, failed = [], []
         for at, (name, positions, faces) in enumerate(meshes):
             progress("carry", at / len(meshes))
-            worn = body.carried_to(positions, faces)
+            try:
+                worn = body.carried_to(positions, faces)
+            except ValueError as wrong:
+                failed.append(f"{name}: {jobs.told(wrong)}")
+                continue
             shapes = [(key, worn.apply(deltas)) for key, deltas in keys]
             data = worn.model.to_bytes() if worn.model else None
             found.append(Worn(name, list(rig["bone_names"]), worn.weights, data, worn.trust, len(worn.unmatched), shapes))
-        return found
+        if not found:
+            raise Unreadable("; ".join(failed))
+        return found, failed
 
     def finish(self, context, thing, found):
+        found, failed = found
+        for wrong in failed:
+            self.report({"WARNING"}, f"{wrong}. It is left as it was")
         rig, unmatched, shapes, kept = character.armature(thing), 0, 0, []
         for worn in found:
             other = context.scene.objects.get(worn.name)
@@ -78,6 +87,9 @@ class DERMIS_OT_transfer(jobs.JobOperator, bpy.types.Operator):
                 store.put_bytes(own, "model_bytes", worn.model)
                 own.model, own.fitted_by = store.digest(worn.model), "TRANSFER"
                 own.headline, own.verdict, own.warnings = f"Carried from {thing.name}", "", ""
+                # A body that shows its model through clothes that do not show theirs would stick out of them.
+                if thing.dermis.live and not own.live:
+                    own.live = True
                 live.refresh(other)
         lost = f"; {unmatched} vertices have no match, look at the attribute {TRUST}" if unmatched else ""
         lost += f"; {', '.join(kept)} were there and are kept" if kept else ""

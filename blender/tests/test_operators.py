@@ -410,6 +410,21 @@ def test_clothes_get_weights_and_model_of_the_body(arm):
     pose = place @ reading.Bones(rig).matrices(rig.evaluated_get(bpy.context.evaluated_depsgraph_get())).astype(np.float64)
     moved = np.abs(worn(pose) - body(pose)).max()
     assert moved < 0.06, moved
+    # The body shows its model: its clothes show theirs as well. A mesh that does not lie on the body is left, and named.
+    assert not cloth.dermis.live
+    away = bpy.data.objects.new("away", cloth.data.copy())
+    away.location.x = 20.0
+    bpy.context.scene.collection.objects.link(away)
+    away.select_set(True)
+    arm.dermis.live = True
+    assert bpy.ops.dermis.transfer() == {"FINISHED"}
+    assert cloth.dermis.live and not away.dermis.model and not away.modifiers
+    cloth.select_set(False)
+    with pytest.raises(RuntimeError, match="away: .* have no trusted match on the body; moved by -20.000, 0.000, 0.000 m"):
+        bpy.ops.dermis.transfer()
+    arm.dermis.live, cloth.dermis.live = False, False
+    away.select_set(False)
+    cloth.select_set(True)
     # Shape keys of the body: a key of the same name is the artist's, until a transfer has made it.
     arm.shape_key_add(name="Basis")
     for name, along in (("longer", 2), ("thicker", 0)):

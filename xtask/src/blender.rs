@@ -10,8 +10,8 @@
 //! else. A zip holds the texts of all three.
 
 use crate::bpy;
-use crate::commit::{Outcome, of};
 use crate::python::{self, Made};
+use crate::steps::{Outcome, of};
 use crate::usage::usage;
 use crate::workspace::{root, target};
 use std::fs::File;

@@ -2,7 +2,7 @@
 //! each release, and the add-on in them.
 
 use crate::blender::Zips;
-use crate::commit::{Outcome, of};
+use crate::steps::{Outcome, of};
 use crate::tools::{answers, run as tool};
 use crate::workspace::{root, target};
 use std::path::PathBuf;
@@ -111,7 +111,7 @@ pub fn window(zips: &Zips) -> Outcome {
             "1200",
         ]))
     };
-    let stories = ["tools/blender_story.py", "tools/blender_elbow.py", "tools/blender_session.py"].map(tell);
+    let stories = ["story", "elbow", "session", "dress"].map(|name| tell(&format!("tools/blender_{name}.py")));
     stories.into_iter().find(|outcome| !matches!(outcome, Outcome::Passed)).unwrap_or(Outcome::Passed)
 }
 

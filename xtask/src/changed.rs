@@ -4,7 +4,8 @@
 //! Tests run of the crates with a file that differs from REV, and of the crates that depend on those directly. What lies outside all
 //! crates counts for the crates that hold it, as [`HELD`] says, or is named as not covered.
 
-use crate::commit::{Outcome, Steps, of, plain_tests_of};
+use crate::commit::plain_tests_of;
+use crate::steps::{Outcome, Steps, of};
 use crate::workspace::{cargo, root};
 use crate::{blender, bpy, deps, python};
 use serde_json::Value;

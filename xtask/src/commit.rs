@@ -5,23 +5,13 @@
 //! tool stands in a module named after it ([`tools::OF_TESTS`]), fails without the tool, and runs in a step of its own that
 //! looks for the tool first.
 
+use crate::steps::{Lane, Outcome, Steps, headline, of};
+use crate::usage::usage;
 use crate::workspace::{Build, cargo, dermis, oracle, root};
 use crate::{bench, blender, bpy, conformance, corpus, deny, deps, engine, gpu, python, tools};
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
-
-/// How a step ended.
-pub enum Outcome {
-    Passed,
-    Failed,
-    /// What is missing.
-    NotRun(String),
-}
-
-/// A program's exit code for "the tool I need is not here", as in `tools/screenshot.sh`.
-const TOOL_IS_MISSING: i32 = 3;
+use std::process::{Command, ExitCode};
 
 /// Runs all steps, in the order in which a mistake is found soonest, on the whole workspace: its tools are code, too.
 pub fn run(install_tools: bool) -> ExitCode {
@@ -44,6 +34,8 @@ pub fn run(install_tools: bool) -> ExitCode {
     // Tests that need a graphics card or a tool have steps of their own. Every step builds the whole workspace, so that
     // nothing is built twice.
     steps.run("tests", || plain_tests_of(None));
+    // Python and Blender keep one core busy. They run beside what follows, since the workspace is built.
+    let lane = Lane::start(PYTHON_AND_BLENDER);
     steps.run("gpu", || gpu::tests(nextest));
     for tool in &tools::OF_TESTS {
         steps.run(tool.step, || tests_with(tool, nextest));
@@ -62,31 +54,6 @@ pub fn run(install_tools: bool) -> ExitCode {
     steps.run("bench evaluate, small", || small_bench("evaluate"));
     steps.run("conformance of Rust", conformance::rust);
     steps.run("conformance of C", conformance::c);
-    steps.run("Python package", python::step);
-    steps.run("conformance of Python", conformance::of_python);
-    steps.run("gallery", python::gallery);
-    let mut zips = None;
-    steps.run("Blender add-on, zips", || match python::is_ready().then(|| blender::zips(python::Made::WithTests)) {
-        None => Outcome::NotRun("what the Python package is checked with (cargo xtask python makes it)".into()),
-        Some(Ok(made)) => {
-            zips = Some(made);
-            Outcome::Passed
-        }
-        Some(Err(error)) => {
-            println!("{error}");
-            Outcome::Failed
-        }
-    });
-    for release in bpy::RELEASES {
-        steps.run(release.step, || match &zips {
-            Some(zips) => bpy::check(release, zips),
-            None => Outcome::NotRun("the zips of the add-on, made by their own step".into()),
-        });
-    }
-    steps.run("Blender add-on in a window", || match &zips {
-        Some(zips) => bpy::window(zips),
-        None => Outcome::NotRun("the zips of the add-on, made by their own step".into()),
-    });
     let demo = root().join("target/xtask/demo");
     let program = dermis(Build::Tests);
     let dermis = || program.as_ref().map(Command::new);
@@ -242,7 +209,59 @@ pub fn run(install_tools: bool) -> ExitCode {
         }
         None => Outcome::NotRun(bpy::MISSING.into()),
     });
+    match lane {
+        Ok(lane) => steps.join(lane),
+        Err(error) => steps.run(PYTHON_AND_BLENDER, || {
+            println!("it does not start: {error}");
+            Outcome::Failed
+        }),
+    }
+    // It fails where Blender is held up, so nothing may run beside it.
+    steps.run("Blender add-on in a window", || match zips() {
+        Ok(zips) => bpy::window(&zips),
+        Err(other) => other,
+    });
     steps.summary("cargo xtask test", &notes)
+}
+
+/// The steps that run beside the others.
+const PYTHON_AND_BLENDER: &str = "python-and-blender";
+
+/// Runs the steps of a lane, and writes how they ended to a file; a name that is none is a mistake of the caller.
+pub fn run_lane(name: &str, told: &Path) -> ExitCode {
+    if name != PYTHON_AND_BLENDER {
+        return usage(&format!("there is no lane \"{name}\""));
+    }
+    let mut steps = Steps::new();
+    steps.run("Python package", python::step);
+    steps.run("conformance of Python", conformance::of_python);
+    steps.run("gallery", python::gallery);
+    let mut made = None;
+    steps.run("Blender add-on, zips", || match zips() {
+        Ok(zips) => {
+            made = Some(zips);
+            Outcome::Passed
+        }
+        Err(other) => other,
+    });
+    for release in bpy::RELEASES {
+        steps.run(release.step, || match &made {
+            Some(zips) => bpy::check(release, zips),
+            None => Outcome::NotRun("the zips of the add-on, made by their own step".into()),
+        });
+    }
+    steps.tell(told)
+}
+
+/// The add-on as zips, if what makes them is here.
+fn zips() -> Result<blender::Zips, Outcome> {
+    if !python::is_ready() {
+        return Err(Outcome::NotRun("what the Python package is checked with (cargo xtask python makes it)".into()));
+    }
+    blender::zips(python::Made::WithTests).map_err(|error| {
+        println!("{error}");
+        Outcome::Failed
+    })
 }
 
 /// The walk of the demo, exported to a file of its folder, and what a check says of it beside the skins of the model.
@@ -307,79 +326,6 @@ fn tests_with(tool: &tools::OfTests, nextest: bool) -> Outcome {
 /// A regular expression for the names of tests in a module, wherever it stands.
 fn in_module(module: &str) -> String {
     format!("(^|::){module}::")
-}
-
-/// What ran, in order.
-pub struct Steps {
-    done: Vec<(&'static str, Outcome, Duration)>,
-    start: Instant,
-}
-
-impl Steps {
-    /// None yet.
-    pub fn new() -> Self {
-        Self { done: Vec::new(), start: Instant::now() }
-    }
-
-    /// Runs one.
-    pub fn run(&mut self, name: &'static str, step: impl FnOnce() -> Outcome) {
-        headline(name);
-        let start = Instant::now();
-        let outcome = step();
-        self.done.push((name, outcome, start.elapsed()));
-    }
-
-    /// Says what all came to; `what` is the command.
-    pub fn summary(&self, what: &str, notes: &[String]) -> ExitCode {
-        headline("summary");
-        for (name, outcome, time) in &self.done {
-            let outcome = match outcome {
-                Outcome::Passed => "passed",
-                Outcome::Failed => "FAILED",
-                Outcome::NotRun(_) => "not run",
-            };
-            println!("{outcome:>8} {:>7.1} s  {name}", time.as_secs_f64());
-        }
-        for note in notes {
-            println!("{note}");
-        }
-        for (name, outcome, _) in &self.done {
-            if let Outcome::NotRun(missing) = outcome {
-                println!("NOT RUN: {name}: needs {missing}");
-            }
-        }
-        let seconds = self.start.elapsed().as_secs_f64();
-        let failed: Vec<_> = self.done.iter().filter(|(_, o, _)| matches!(o, Outcome::Failed)).map(|s| s.0).collect();
-        if failed.is_empty() {
-            println!("{what}: all is well after {seconds:.0} s");
-            ExitCode::SUCCESS
-        } else {
-            println!("{what}: FAILED after {seconds:.0} s: {}", failed.join(", "));
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn headline(name: &str) {
-    println!("\n==== {name} ====");
-}
-
-/// Runs a command in the workspace's folder. What it says goes where ours goes; it is asked nothing.
-pub fn of(command: &mut Command) -> Outcome {
-    let program = command.get_program().to_string_lossy().into_owned();
-    match command.current_dir(root()).stdin(Stdio::null()).status() {
-        Ok(status) if status.success() => Outcome::Passed,
-        Ok(status) if status.code() == Some(TOOL_IS_MISSING) => Outcome::NotRun("a tool, named above".into()),
-        Ok(status) => {
-            println!("{program}: {status}");
-            Outcome::Failed
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Outcome::NotRun(program),
-        Err(error) => {
-            println!("{program} does not start: {error}");
-            Outcome::Failed
-        }
-    }
 }
 
 /// Whether a bench works; what it measures does not matter here. Without NumPy nothing checks its numbers.

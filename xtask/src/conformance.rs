@@ -2,8 +2,8 @@
 //! crate, which checks Rust's own runner; then C and Python. JavaScript is held to the models that morph targets express by its
 //! own tests (`crates/dermis-workflow/tests/browser`), a graphics card to the same models by those of `dermis-gpu`.
 
-use crate::commit::{Outcome, of};
 use crate::python::python;
+use crate::steps::{Outcome, of};
 use crate::tools::answers;
 use crate::workspace::{Build, program, root, target};
 use std::path::PathBuf;

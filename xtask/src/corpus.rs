@@ -2,7 +2,7 @@
 //! miniature of each kind of file, which `tools/corpus_miniature.py` writes.
 
 use crate::bpy;
-use crate::commit::{Outcome, of};
+use crate::steps::{Outcome, of};
 use crate::tools::{python_with, three};
 use crate::usage::usage;
 use crate::workspace::{Build, dermis, target};

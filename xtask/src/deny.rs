@@ -1,6 +1,6 @@
 //! cargo-deny: which licences, crates and sources the workspace takes (`deny.toml`), and known weaknesses of the crates.
 
-use crate::commit::{Outcome, of};
+use crate::steps::{Outcome, of};
 use crate::tools;
 use crate::workspace::root;
 use std::process::Stdio;

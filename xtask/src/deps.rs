@@ -4,8 +4,8 @@
 //! [`TABLE`] is the source of truth for the layering; a new crate or a new edge changes it in the same commit.
 
 use crate::circles;
-use crate::commit::Outcome;
 use crate::source::{self, Ban};
+use crate::steps::Outcome;
 use serde_json::Value;
 use std::collections::BTreeSet;
 

@@ -4,8 +4,8 @@
 //! It is compiled by the workspace's own compiler where rustup has the target. Elsewhere by the compiler that Debian packages for building
 //! browsers, unpacked below `target/tools` and not installed; it brings the sources of the standard library, which is compiled along.
 
-use crate::commit::{Outcome, of};
 use crate::page::{self, BODY};
+use crate::steps::{Outcome, of};
 use crate::tools::{
     answers, apt_update, folder, has_browser, has_gltf_validator, has_playwright, has_three, output_of, run as ran,
 };

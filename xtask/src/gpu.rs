@@ -1,6 +1,6 @@
 //! The graphics card in `cargo xtask test`: tests that need an adapter, and shaders that other programs must take.
 
-use crate::commit::{Outcome, of};
+use crate::steps::{Outcome, of};
 use crate::tools;
 use crate::workspace::{cargo, root};
 use std::path::PathBuf;

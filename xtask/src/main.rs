@@ -23,6 +23,7 @@ mod python;
 mod release;
 mod sanitize;
 mod source;
+mod steps;
 mod tools;
 mod usage;
 mod workspace;
@@ -37,6 +38,8 @@ fn main() -> ExitCode {
     match arguments[..] {
         ["test"] => commit::run(false),
         ["test", "--install-tools"] => commit::run(true),
+        // How `test` runs steps side by side.
+        ["test", "--lane", name, "--to", file] => commit::run_lane(name, file.as_ref()),
         ["test", "--changed"] => changed::run("HEAD"),
         ["test", "--changed", revision] => changed::run(revision),
         ["oracle", _, ..] => oracle(&arguments[1..]),

@@ -5,7 +5,7 @@
 //! dependencies differ, and compile nearly the whole tree a second time. So the wheel of the tests is packed here, with the
 //! metadata that maturin writes. `--release` has maturin build the wheel as a user gets it.
 
-use crate::commit::{Outcome, of};
+use crate::steps::{Outcome, of};
 use crate::tools::{answers, run as tool};
 use crate::usage::usage;
 use crate::workspace::{Build, cargo, program, root, target};

@@ -11,12 +11,17 @@ pub enum TransferError {
     #[error("the mesh has no vertices")]
     EmptyMesh,
     /// Most of the mesh lies far from the body.
-    #[error("{unmatched} of {vertices} vertices have no trusted match on the body")]
+    #[error(
+        "{unmatched} of {vertices} vertices have no trusted match on the body{}",
+        change.as_ref().map_or_else(String::new, |change| format!("; {change} most would have one"))
+    )]
     Unmatched {
         /// Vertices without a match.
         unmatched: usize,
         /// Vertices of the mesh.
         vertices: usize,
+        /// The move, or the change of axes or unit, after which most would have one, in words; `None` if none is known.
+        change: Option<String>,
     },
     /// A place that is none.
     #[error("vertex {vertex} of the mesh is not finite")]

@@ -26,6 +26,7 @@ pub mod islands;
 pub mod model;
 pub mod objects;
 pub mod operator;
+mod place;
 pub mod proportions;
 pub mod register;
 pub mod weights;

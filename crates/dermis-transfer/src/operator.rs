@@ -29,6 +29,7 @@
 use crate::body::{Body, Match, USUAL_EXTENT, welded_normals};
 use crate::error::TransferError;
 use crate::islands::{Held, Island, label, place_of, size_of};
+use crate::place::elsewhere;
 use dermis_fit::surface::{Closest, Surface};
 use dermis_rig::glam::DVec3;
 use dermis_rig::mesh::vertex_areas;
@@ -241,7 +242,8 @@ impl Operator {
             |v: usize| islands[labels[v] as usize].held == Held::Unmatched || matches[v].distance > FAR * unit;
         let unmatched: Vec<u32> = (0..positions.len()).filter(|v| is_unmatched(*v)).map(|v| v as u32).collect();
         if 2 * unmatched.len() > positions.len() {
-            return Err(TransferError::Unmatched { unmatched: unmatched.len(), vertices: positions.len() });
+            let change = elsewhere(body, mesh);
+            return Err(TransferError::Unmatched { unmatched: unmatched.len(), vertices: positions.len(), change });
         }
         let is_smooth =
             |v: &usize| own(*v) && matches!(islands[labels[*v] as usize].held, Held::Smooth | Held::Nearest);

@@ -2,7 +2,7 @@
 
 use super::{GLIBC, Made, SUMS, archive, read, sum};
 use crate::bpy;
-use crate::commit::Outcome;
+use crate::steps::Outcome;
 use crate::tools::run as tool;
 use crate::workspace::{root, target};
 use std::path::{Path, PathBuf};

@@ -184,11 +184,16 @@ fn what_does_not_go_together_is_refused_with_the_remedy() {
     };
     moved("large.obj", |p| p * 100.0);
     moved("lying.obj", |p| DVec3::new(p.x, p.z, -p.y) + DVec3::new(0.0, 3.0, 0.0));
+    moved("beside.obj", |p| p + DVec3::new(1.5, 0.0, 0.0));
     desk.put("not_finite.obj", "v 0 0 0\nv 1 nan 0\nv 0 1 0\nf 1 2 3\n");
     desk.put("empty.obj", "");
     for (line, words) in [
-        ("transfer body.dermis large.obj -o x.dermis", vec!["does not lie on the body", "100 times smaller"]),
-        ("transfer body.dermis lying.obj -o x.dermis", vec!["does not lie on the body"]),
+        ("transfer body.dermis large.obj -o x.dermis", vec!["have no trusted match", "100 times smaller"]),
+        ("transfer body.dermis lying.obj -o x.dermis", vec!["have no trusted match"]),
+        (
+            "transfer body.dermis beside.obj -o x.dermis",
+            vec!["moved by -1.500, 0.000, 0.000 m", "where the body rests"],
+        ),
         ("transfer body.dermis not_finite.obj -o x.dermis", vec!["not_finite.obj"]),
         ("transfer body.dermis empty.obj -o x.dermis", vec!["empty.obj"]),
         ("transfer body.dermis sleeve.obj sleeve.obj -o x.dermis", vec!["cannot hold several meshes"]),

@@ -65,6 +65,7 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
 
     let mut left_out = LeftOut::default();
     let mut maps = vec![DMat3::IDENTITY; scene.meshes.len()];
+    contents.records.reserve_exact(times.len());
     for (at, time) in times.iter().enumerate() {
         let mut positions: Vec<DVec3> = Vec::with_capacity(vertices);
         for (number, (mesh, count)) in scene.meshes.iter().zip(&counts).enumerate() {
@@ -94,8 +95,8 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
 
 /// Every moment at which something was sampled, ascending; one moment if nothing was sampled twice.
 fn frame_times(archive: &Archive, scene: &Scene, vertices: usize, file: usize) -> Result<Vec<f64>, ReadError> {
-    // Times take memory as well, so that frames without vertices do not come for free.
-    let per_frame = vertices.saturating_mul(24).saturating_add(200);
+    // A time, a name and a record take memory as well, so that frames without vertices do not come for free.
+    let per_frame = vertices.saturating_mul(24).saturating_add(400);
     let most = archive::allowance(file) / per_frame;
     let mut known: Vec<(usize, usize)> = Vec::new();
     let mut times: Vec<f64> = Vec::new();

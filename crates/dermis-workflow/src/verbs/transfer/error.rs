@@ -23,14 +23,6 @@ pub enum Error {
         /// What it lacks.
         what: &'static str,
     },
-    /// The mesh lies beside the body.
-    #[error("\"{}\" does not lie on the body{}", mesh.display(), if turn.is_empty() { String::new() } else { format!("; {turn} it would") })]
-    Elsewhere {
-        /// The mesh.
-        mesh: PathBuf,
-        /// The change of axes or unit after which it would; empty if none is known.
-        turn: String,
-    },
     /// Skinning weights of the mesh's own file that name bones which the body has not.
     #[error("\"{}\" is skinned to {count} bones that the body has not, the first is {first:?}", mesh.display())]
     OtherSkeleton {
@@ -102,7 +94,8 @@ impl Error {
     pub(crate) fn remedy(&self) -> Phrase {
         match self {
             Self::Transfer { source: TransferError::Unmatched { .. }, .. } => {
-                "place clothes and levels of detail where the body rests; name the bones of another character with `map`"
+                "place clothes and levels of detail where the body rests, state `up` and `unit` of files that do not state them, \
+                 and name the bones of another character with `map`"
                     .into()
             }
             Self::Transfer { source: TransferError::Part { .. }, .. } => {
@@ -110,12 +103,6 @@ impl Error {
             }
             Self::Transfer { .. } => Phrase::default(),
             Self::Nothing { .. } => "name a skinned rig or a model".into(),
-            Self::Elsewhere { turn, .. } if turn.is_empty() => {
-                "place the mesh where the body rests: clothes are worn, and levels of detail lie on the body".into()
-            }
-            Self::Elsewhere { .. } => {
-                "state `up` and `unit` of files that do not state them, or export the mesh anew".into()
-            }
             Self::OtherSkeleton { .. } => "carry the body's weights as well, with `weights`".into(),
             Self::RestsApart { .. } => {
                 "joints count from the rest pose: bind the character in the pose in which the body rests"

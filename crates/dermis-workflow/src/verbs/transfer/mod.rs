@@ -4,7 +4,6 @@ mod character;
 pub mod error;
 mod objects;
 mod page;
-mod place;
 mod poses;
 mod read;
 mod write;
@@ -411,13 +410,7 @@ impl TransferRecipe {
         mut character: Option<CharacterMatch>,
     ) -> Result<(CarriedMesh, Drawn, write::Made), Any> {
         let path = to.input.file.path.clone();
-        let named = |source: TransferError| match source {
-            TransferError::Unmatched { .. } => match place::elsewhere(body, &to.contents) {
-                Some(turn) => Any::from(Error::Elsewhere { mesh: path.clone(), turn }),
-                None => Error::Transfer { mesh: path.clone(), source }.into(),
-            },
-            source => Error::Transfer { mesh: path.clone(), source }.into(),
-        };
+        let named = |source: TransferError| Any::from(Error::Transfer { mesh: path.clone(), source });
         let Some(mesh) = to.contents.mesh.clone() else {
             return Err(Any::lacks(&path, "there is no mesh in this file", "use .obj, .glb, .fbx or .npz"));
         };
