@@ -5,6 +5,9 @@ const SHOWN = [["model", "model"], ["rig", "rig alone"], ["both", "side by side"
 const COLOURS = [["plain", "plain"], ["correction", "correction"], ["error", "error"], ["map", "map"]];
 const NAMES = { model: "model", rig: "rig alone", truth: "true skin" };
 
+/** A line of a session, with the page's button where the program has a command. */
+const spoken = (line) => safeText(line).replace("`next --check`", "“Poses to check”");
+
 class Loop {
   #desk;
   #host;
@@ -595,7 +598,6 @@ class Loop {
     // Sculpts become one more motion with the first of them.
     const motions = this.#told.facts.motions.map(({ name, kind, labels }, at) => (labels.length ? make("option", { value: at }, safeText(kind === "truth" ? `${name}, true skin` : name)) : null));
     parts.motion.replaceChildren(...motions.filter(Boolean), make("option", { value: "rest" }, "rest pose"));
-    const spoken = (line) => safeText(line).replace("`next --check`", "“Poses to check”");
     parts.lines.replaceChildren(...[...lines, ...warnings].map((line) => make("li", {}, spoken(line))));
     const waiting = offers.filter(({ pose }) => !steps.some((step) => step.pose === pose)).slice(-6);
     parts.offers.replaceChildren(...waiting.map(({ pose, region, check }) => make("button", { type: "button", class: "plain", onclick: () => this.#goTo(pose) },
@@ -620,7 +622,7 @@ class Loop {
   async #finish() {
     await this.#desk.run(this.#recipes.export(MODEL), progress);
     const motion = this.#desk.names.find((name) => name.startsWith(`${this.#folder}/motions/`));
-    await delivered(await this.#desk.take(MODEL), this.#status.lines.join(" "), motion);
+    await delivered(await this.#desk.take(MODEL), this.#status.lines.map(spoken).join("; "), motion);
   }
 
   async #save() {

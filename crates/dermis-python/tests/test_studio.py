@@ -49,10 +49,19 @@ class Page:
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Iterator[Page]:
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
     studio = dermis.studio(WALK, into=tmp_path / "saved")
     yield Page(studio)
     studio.close()
+    # The program takes its files away.
+    for _ in range(200):
+        if not list(place.glob("dermis-studio-*")):
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{list(place.iterdir())} were left")
 
 
 def test_the_page_and_the_program_hear_each_other(page: Page) -> None:

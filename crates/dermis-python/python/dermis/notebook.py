@@ -10,6 +10,7 @@ import io
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -74,7 +75,8 @@ class _Program:
     def end(self) -> None:
         """Ends it."""
         atexit.unregister(self.end)
-        self._process.terminate()
+        # Ctrl-C, for then it takes its files away; Windows has none for one process.
+        self._process.send_signal(signal.SIGTERM if os.name == "nt" else signal.SIGINT)
 
 
 #: The widget. Its base has no types, so it is made as it runs.
