@@ -40,6 +40,8 @@ impl Flaws {
 
 /// Appends numbers to names that occur twice, and counts them.
 pub(crate) fn make_unique(names: &mut [String], flaws: &mut Flaws) {
+    // NUL characters at the end are padding of texts of fixed width, and a bundle cannot hold them.
+    names.iter_mut().for_each(|name| name.truncate(name.trim_end_matches('\0').len()));
     for (_, name) in dermis_rig::make_unique(names, "_") {
         flaws.add(Flaw::DuplicateName, || name);
     }

@@ -94,17 +94,15 @@ pub enum SkeletonError {
 impl Skeleton {
     /// A skeleton from bones that are already parents first.
     ///
-    /// `bind[k]` is B_k, the joint-to-world matrix of bone k at rest. NUL characters at the end of a name are padding of texts of fixed
-    /// width, and go.
+    /// `bind[k]` is B_k, the joint-to-world matrix of bone k at rest.
     ///
     /// # Errors
     /// [`SkeletonError`]; [`Skeleton::sorted`] takes bones in any order.
     pub fn new(
-        mut names: Vec<String>,
+        names: Vec<String>,
         parents: Vec<Option<BoneIndex>>,
         bind: Vec<DAffine3>,
     ) -> Result<Self, SkeletonError> {
-        names.iter_mut().for_each(|name| name.truncate(name.trim_end_matches('\0').len()));
         let counts = SkeletonError::Counts { names: names.len(), parents: parents.len(), binds: bind.len() };
         if names.len() != parents.len() || names.len() != bind.len() {
             return Err(counts);
