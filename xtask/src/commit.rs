@@ -20,6 +20,7 @@ pub fn run(install_tools: bool) -> ExitCode {
     if install_tools {
         headline("optional tools");
         notes = tools::install();
+        notes.extend(engine::install().err().map(|e| format!("a compiler for WebAssembly was not installed: {e}")));
         notes.extend(
             python::make_environment().err().map(|e| format!("what checks the Python package was not installed: {e}")),
         );

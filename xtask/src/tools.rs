@@ -1,11 +1,10 @@
 //! Optional tools: finding them, and installing those that a package manager has. Nothing here can fail a commit.
 
-use crate::engine;
 use crate::workspace::root;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Installs Chromium, lavapipe, checkers of shaders, Mono, gltf-validator, three, ajv, numpy, USD, a compiler for WebAssembly and cargo-deny where they are missing. Returns what could not be installed, for people.
+/// Installs Chromium, lavapipe, checkers of shaders, Mono, gltf-validator, three, ajv, numpy, USD and cargo-deny where they are missing. Returns what could not be installed, for people.
 pub fn install() -> Vec<String> {
     let mut notes = Vec::new();
     let mut attempt = |name: &str, is_here: bool, install: &dyn Fn() -> Result<(), String>| {
@@ -29,7 +28,6 @@ pub fn install() -> Vec<String> {
     attempt("ajv", has_schema_validator(), &|| npm("ajv@8.20.0"));
     attempt("numpy", python_with("numpy").is_some(), &numpy);
     attempt("USD", usd().is_some(), &|| environment("usd", USD, &["usd-core==26.11", "numpy"]).map(|_| ()));
-    attempt("a compiler for WebAssembly", engine::Toolchain::found().is_some(), &engine::install);
     attempt("cargo-deny", cargo_deny().is_some(), &install_cargo_deny);
     notes
 }

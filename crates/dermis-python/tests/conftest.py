@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 import dermis
+
+# A shell that starts a program in the background lets it ignore Ctrl-C, and Python then leaves it so.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Floats = NDArray[np.float64]
 

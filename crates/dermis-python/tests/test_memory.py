@@ -126,6 +126,7 @@ def test_calls_of_several_threads_do_not_mix(arm: Arm, arm_fit: dermis.Fit) -> N
 INTERRUPTED = """
 import os, signal, sys, threading, time
 import dermis
+signal.signal(signal.SIGINT, signal.default_int_handler)
 rig = dermis.Rig.open(sys.argv[1])
 examples = dermis.Examples.open(rig, sys.argv[1])
 sent = 0.0
