@@ -42,7 +42,7 @@ const TABLE: &[Rule] = &[
     // A skeleton for a bare mesh, by the parts of a body that dermis-motion knows, and its weights by the heat of dermis-fit.
     rule("dermis-autorig", 5200, &["dermis-rig", "dermis-fit", "dermis-motion"]),
     // What a body has learnt, on other meshes: closest points come from the surface of dermis-fit.
-    rule("dermis-transfer", 3100, &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit"]),
+    rule("dermis-transfer", 3150, &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit"]),
     // Scenes are read into what dermis-motion plays.
     rule("dermis-io", 47800, &["dermis-rig", "dermis-deform", "dermis-motion"]),
     // The only crate below the recipes that opens files; it shows a clip's skin by linear blend skinning.
@@ -133,7 +133,7 @@ const TABLE: &[Rule] = &[
         3060,
         &["dermis-rig", "dermis-deform", "dermis-motion", "dermis-io", "dermis-workflow", TEST_ONLY],
     ),
-    rule("xtask", 7510, &[]),
+    rule("xtask", 7670, &[]),
 ];
 
 /// May be a dev-dependency of every crate.
