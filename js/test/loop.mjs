@@ -162,6 +162,23 @@ for (const [what, all] of Object.entries(times)) {
   console.log(`  ${what} ${at(0.5)}, ${at(0.95)} of ${sorted.length}`);
 }
 
+// How many pictures come while the pointer turns the character, drawn by the processor.
+await tool("look");
+const place = await stage();
+await tab.mouse.move(place.x + 0.25 * place.width, place.y + 30);
+await tab.mouse.down();
+const counted = tab.evaluate(() => new Promise((done) => {
+  const start = performance.now();
+  let pictures = 0;
+  const next = () => { pictures += 1; if (performance.now() - start < 2000) requestAnimationFrame(next); else done((1e3 * pictures) / (performance.now() - start)); };
+  requestAnimationFrame(next);
+}));
+let isTurning = true;
+const rate = counted.then((pictures) => { isTurning = false; return pictures; });
+for (let move = 0; isTurning; move++) await tab.mouse.move(place.x + 0.25 * place.width + 5 * (move % 20), place.y + 30);
+await tab.mouse.up();
+console.log(`${(await rate).toFixed(0)} pictures a second while it turns`);
+
 // Save, and play in three.js.
 await click("#loop-finish");
 await noError("the model is offered");

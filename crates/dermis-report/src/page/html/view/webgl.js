@@ -8,10 +8,19 @@ function brightness(x, y, z) {
 /// Colour and opacity of a wireframe.
 const WIRE = [0.07, 0.08, 0.1, 0.5];
 
+/// Whether the processor draws, without a card: by name, since browsers that draw so need not call it a caveat.
+function drawsInSoftware() {
+  const gl = document.createElement("canvas").getContext("webgl2");
+  if (!gl) return false;
+  const told = gl.getExtension("WEBGL_debug_renderer_info");
+  const name = String(gl.getParameter(told ? told.UNMASKED_RENDERER_WEBGL : gl.RENDERER));
+  gl.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
+}
+
 /// Draws panes with WebGL 2; null where there is none. `isFluid`: edges are smooth only where there is a card to do it.
 function webglRenderer(canvas, isFluid = false) {
-  const contextOf = (antialias, failIfMajorPerformanceCaveat) => canvas.getContext("webgl2", { antialias, failIfMajorPerformanceCaveat, preserveDrawingBuffer: true });
-  const gl = isFluid ? contextOf(true, true) ?? contextOf(false, false) : contextOf(true, false);
+  const gl = canvas.getContext("webgl2", { antialias: !isFluid || !drawsInSoftware(), preserveDrawingBuffer: true });
   if (!gl) return null;
   const compile = (kind, source) => {
     const shader = gl.createShader(kind);
