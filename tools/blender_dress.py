@@ -4,9 +4,10 @@
 
 The bundled body learns its exercises; shirt and coarse level get its weights and its model, and walk with it, each with Live on. The
 shirt is cut from the body, 8 mm outside; the level has 800 vertices, by Blender's own *Decimate*. DERMIS_GARMENTS may name clothes of
-your own in place of these: bundles (`rest_vertices`, `faces`, in metres, Z up) that the body wears at rest, apart by `:`.
+your own in place of these: bundles (`rest_vertices`, `faces`, in metres, Z up) that the body wears at rest, separated by `:`.
 """
 
+import itertools
 import os
 import pathlib
 import sys
@@ -134,7 +135,7 @@ def garments(body):
     if not paths:
         return [shirt(body)]
     made = []
-    for path, colour in zip(paths, COLOURS):
+    for path, colour in zip(paths, itertools.cycle(COLOURS)):
         with np.load(path) as bundle:
             made.append(made_of(path.stem, bundle["rest_vertices"], bundle["faces"], colour))
     return made
