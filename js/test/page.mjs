@@ -100,9 +100,15 @@ const model = await saved("model.dermis");
 for (const name of ["recipe.json", "report.html", "viewer.html"]) expect(`${name} is saved`, (await saved(name)).length > 100);
 await shot("result");
 await tab.setViewportSize({ width: 420, height: 900 });
+const inside = tab.frames().at(-1);
+await inside.waitForFunction(() => innerWidth < 420);
 await shot("narrow");
 const wide = await tab.evaluate(() => document.documentElement.scrollWidth);
 expect(`nothing is wider than a small screen: ${wide}`, wide <= 420);
+const fits = (frame, selector) => frame.evaluate((selector) => { const { scrollWidth, clientWidth } = document.querySelector(selector); return [scrollWidth, clientWidth]; }, selector);
+for (const [what, [all, seen]] of [["list of files", await fits(tab, "#files")], ["report", await fits(inside, "html")]]) {
+  expect(`the ${what} is cut on a small screen: ${seen} of ${all} pixels`, all <= seen);
+}
 
 expect(`the page says nothing to the console: ${said}`, said.length === 0);
 expect(`the page asks for nothing but itself: ${asked}`, asked.length === 1);
