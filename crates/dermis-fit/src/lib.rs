@@ -34,6 +34,7 @@ pub mod psd;
 pub mod register;
 pub mod rotational_regression;
 pub mod scans;
+pub mod secondary;
 pub mod surface;
 mod training;
 pub mod weights;

@@ -103,6 +103,34 @@ fn meshes_in_no_scene_are_named() {
     assert!(found.unread.is_empty());
 }
 
+#[test]
+fn instances_are_counted() {
+    let found = figure(|made, root| {
+        let places = made.floats("VEC3", 3, &[0.0; 9]);
+        root["extensionsUsed"] = json!(["EXT_mesh_gpu_instancing"]);
+        root["nodes"][2]["name"] = json!("tree");
+        root["nodes"][2]["extensions"] =
+            json!({ "EXT_mesh_gpu_instancing": { "attributes": { "TRANSLATION": places } } });
+    });
+    let said = "the places of 3 instances of mesh \"tree\", which are shown once (EXT_mesh_gpu_instancing)";
+    assert_eq!(found.unread, [said]);
+    // An extension that is read is not said to be none.
+    let read =
+        figure(|_, root| root["extensionsUsed"] = json!(["KHR_draco_mesh_compression", "EXT_meshopt_compression"]));
+    assert_eq!(read.unread, Vec::<String>::new());
+}
+
+/// The first version listed by name what later ones number, and some of its files give their version as a number or not at all.
+#[test]
+fn files_of_the_first_version_are_called_so() {
+    let asset = [json!({ "version": "1.0" }), json!({ "version": 1 }), json!({})];
+    for (asset, version) in asset.into_iter().zip(["1.0", "1", "1"]) {
+        let json = json!({ "asset": asset, "meshes": { "box": {} } }).to_string();
+        let refused = alone(json.as_bytes()).unwrap_err().to_string();
+        assert_eq!(refused, format!("glTF version {version} is not supported"));
+    }
+}
+
 /// A default pose that shears is shown as it is: by a matrix, and where a clip moves the bone by two nodes.
 #[test]
 fn a_sheared_default_pose_is_exact() {

@@ -323,6 +323,13 @@ impl Neighbours {
     pub fn of(&self, v: usize) -> &[u32] {
         self.rows.of(v)
     }
+
+    /// The same with those of `place[v]` for every v: a vertex that another stands for has that one's neighbours.
+    #[must_use]
+    pub fn for_all(&self, place: &[u32]) -> Self {
+        let of = |(at, &v): (usize, &u32)| self.of(v as usize).iter().map(move |&j| (at as u32, j));
+        Self { rows: Rows::by_row(place.len(), place.iter().enumerate().flat_map(of).collect()) }
+    }
 }
 
 #[cfg(test)]

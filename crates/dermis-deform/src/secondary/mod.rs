@@ -30,17 +30,15 @@
 //! # Ok::<(), dermis_deform::secondary::SecondaryError>(())
 //! ```
 
-use dermis_rig::glam::DVec3;
-use rayon::prelude::*;
+mod net;
+mod spring;
 
-/// A damped spring.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spring {
-    /// ω, radians per second.
-    omega: f64,
-    /// ζ: 0 swings for ever, 1 is the fastest without overshoot.
-    damping: f64,
-}
+pub use spring::{FASTEST, SLOWEST, STIFFEST, STRONGEST, Spring, Springs, VertexSpring};
+
+use dermis_rig::Mesh;
+use dermis_rig::glam::DVec3;
+use net::Net;
+use rayon::prelude::*;
 
 /// Why secondary motion cannot be computed.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -63,80 +61,27 @@ pub enum SecondaryError {
         /// Its gain.
         gain: f64,
     },
-    /// A frame with another number of vertices.
-    #[error("a frame has {found} vertices, but there are {expected} gains")]
+    /// A learnt value beyond what a step bears.
+    #[error("the {what} of vertex {vertex} is {value}")]
+    Learnt {
+        /// The first such vertex.
+        vertex: usize,
+        /// Which value.
+        what: &'static str,
+        /// What it is.
+        value: f64,
+    },
+    /// A frame, or a mesh, with another number of vertices.
+    #[error("there are {found} vertices, but {expected} that may swing")]
     Vertices {
         /// Vertices of the frame.
         found: usize,
-        /// Gains.
+        /// Vertices with a gain or a spring.
         expected: usize,
     },
     /// A step of time that is not positive.
     #[error("a frame comes {0} s after the one before it: time must go forward")]
     Time(f64),
-}
-
-impl Spring {
-    /// A spring of `frequency` f (undamped, cycles per second, positive) and damping ratio `damping` ζ (0 or more).
-    ///
-    /// # Errors
-    /// [`SecondaryError::Setting`].
-    pub fn new(frequency: f64, damping: f64) -> Result<Self, SecondaryError> {
-        Self::of_omega(std::f64::consts::TAU * frequency, damping).map_err(|error| match error {
-            SecondaryError::Setting { what: "frequency", .. } => {
-                let rule = "it must lie between 1.6e-7 and 1.59e8 hertz";
-                SecondaryError::Setting { what: "frequency", value: frequency, rule }
-            }
-            other => other,
-        })
-    }
-
-    /// The same from ω in radians per second.
-    ///
-    /// # Errors
-    /// [`SecondaryError::Setting`].
-    pub fn of_omega(omega: f64, damping: f64) -> Result<Self, SecondaryError> {
-        let setting = |what, value, rule| Err(SecondaryError::Setting { what, value, rule });
-        // Beyond these a spring is rigid or free, and its square leaves the range of numbers.
-        if !(1e-6..=1e9).contains(&omega) {
-            return setting("frequency", omega, "it must lie between 1e-6 and 1e9 radians per second");
-        }
-        if !(0.0..=1e6).contains(&damping) {
-            return setting("damping", damping, "it must lie between 0 and 1e6");
-        }
-        Ok(Self { omega, damping })
-    }
-
-    /// ω².
-    pub fn stiffness(&self) -> f64 {
-        self.omega * self.omega
-    }
-
-    /// The map (o, o′) → (o, o′) of `dt` seconds of free motion about the balance, rows of a 2×2 matrix.
-    ///
-    /// With d = ω √|1 − ζ²|: e^(−ζω dt) ((C + ζω S) o + S o′, −ω² S o + (C − ζω S) o′), where C = cos(d dt) and
-    /// S = sin(d dt)/d below critical damping, cosh and sinh above, 1 and dt at it.
-    pub fn step(&self, dt: f64) -> [[f64; 2]; 2] {
-        let (w, z) = (self.omega, self.damping);
-        let d = w * ((1.0 - z).abs() * (1.0 + z)).sqrt();
-        let angle = d * dt;
-        // e^(−ζω dt) C and e^(−ζω dt) S.
-        let (c, s) = if angle < 1e-4 {
-            // Near critical damping: two terms of the series, exact to 1e-16.
-            let (decay, sign) = ((-z * w * dt).exp(), if z < 1.0 { -1.0 } else { 1.0 });
-            let square = sign * angle * angle;
-            (decay * (1.0 + square / 2.0), decay * dt * (1.0 + square / 6.0))
-        } else if z < 1.0 {
-            let decay = (-z * w * dt).exp();
-            (decay * angle.cos(), decay * angle.sin() / d)
-        } else {
-            // The two roots −ζω ± d, the slow one without cancellation; sinh and cosh would overflow.
-            let slow = (-w * dt / (z + ((z - 1.0) * (z + 1.0)).sqrt())).exp();
-            let fast = (-(z * w + d) * dt).exp();
-            (0.5 * (slow + fast), 0.5 * (slow - fast) / d)
-        };
-        [[c + z * w * s, s], [-w * w * s, c - z * w * s]]
-    }
 }
 
 /// What a caller sets.
@@ -151,21 +96,33 @@ pub struct SecondarySettings {
 }
 
 /// Secondary motion between two frames: what each vertex remembers. [`Secondary::apply`] allocates nothing.
+///
+/// `L` lanes swing side by side: one to show, more to learn how parameters act. Neighbours see the first.
 #[derive(Clone, Debug)]
-pub struct Secondary {
-    settings: SecondarySettings,
-    vertices: Vec<Vertex>,
+pub struct Secondary<const L: usize = 1> {
+    gravity: DVec3,
+    vertices: Vec<Vertex<L>>,
+    /// What ties neighbours and stiffens, if anything does.
+    net: Option<Net<L>>,
     /// Frames since the start or the last cut: 0, 1, or 2 for more.
     seen: u8,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Vertex {
+#[derive(Clone, Copy, Debug)]
+struct Vertex<const L: usize> {
     gain: f64,
-    offset: DVec3,
-    speed: DVec3,
+    ties: [VertexSpring; L],
+    offset: [DVec3; L],
+    speed: [DVec3; L],
     base: DVec3,
     base_speed: DVec3,
+}
+
+impl<const L: usize> Vertex<L> {
+    fn at_rest(gain: f64, ties: [VertexSpring; L]) -> Self {
+        let none = [DVec3::ZERO; L];
+        Self { gain, ties, offset: none, speed: none, base: DVec3::ZERO, base_speed: DVec3::ZERO }
+    }
 }
 
 impl Secondary {
@@ -185,8 +142,48 @@ impl Secondary {
         if let Some(vertex) = gain.iter().position(|g| !(0.0..=1.0).contains(g)) {
             return Err(SecondaryError::Gain { vertex, gain: gain[vertex] });
         }
-        let vertices = gain.into_iter().map(|gain| Vertex { gain, ..Vertex::default() }).collect();
-        Ok(Self { settings, vertices, seen: 0 })
+        let limit = settings.limit.unwrap_or(f64::INFINITY);
+        let tie = VertexSpring { spring: settings.spring, stiffening: 0.0, limit };
+        let vertices = gain.into_iter().map(|gain| Vertex::at_rest(gain, [tie])).collect();
+        Ok(Self { gravity: settings.gravity, vertices, net: None, seen: 0 })
+    }
+
+    /// The offset of every vertex in the last frame, metres.
+    pub fn offsets(&self) -> impl Iterator<Item = DVec3> {
+        self.vertices.iter().map(|v| v.offset[0])
+    }
+}
+
+impl<const L: usize> Secondary<L> {
+    /// Learnt springs on the vertices of a mesh, before the first frame; each lane has its own, of one coupling.
+    ///
+    /// # Errors
+    /// [`SecondaryError::Vertices`].
+    pub fn learnt(lanes: [&Springs; L], mesh: &Mesh) -> Result<Self, SecondaryError> {
+        let expected = mesh.positions.len();
+        if let Some(other) = lanes.iter().find(|springs| springs.vertices().len() != expected) {
+            return Err(SecondaryError::Vertices { found: expected, expected: other.vertices().len() });
+        }
+        let ties = |v: usize| lanes.map(|springs| springs.vertices()[v]);
+        let vertices = (0..expected).map(|v| Vertex::at_rest(1.0, ties(v))).collect();
+        Ok(Self { gravity: DVec3::ZERO, vertices, net: Some(Net::new(lanes, mesh)), seen: 0 })
+    }
+
+    /// Takes this as the first frame: a skin, and how far every vertex is from it and moves against it, in metres and metres per second.
+    ///
+    /// # Panics
+    /// If there are others than the vertices' number.
+    pub fn begin(&mut self, skin: &[DVec3], moves: impl ExactSizeIterator<Item = [DVec3; 2]>) {
+        assert_eq!((skin.len(), moves.len()), (self.vertices.len(), self.vertices.len()), "inputs differ in number");
+        for ((v, base), [offset, speed]) in self.vertices.iter_mut().zip(skin).zip(moves) {
+            (v.offset, v.speed, v.base) = ([offset; L], [speed; L], *base);
+        }
+        self.seen = 1;
+    }
+
+    /// The offsets of every vertex in the last frame, one for each lane, metres.
+    pub fn lanes(&self) -> impl IndexedParallelIterator<Item = [DVec3; L]> {
+        self.vertices.par_iter().map(|v| v.offset)
     }
 
     /// Forgets what came before: the next frame starts at rest, as the first one does. For cuts.
@@ -206,33 +203,47 @@ impl Secondary {
         if self.seen > 0 && !(dt > 0.0 && dt.is_finite()) {
             return Err(SecondaryError::Time(dt));
         }
-        let SecondarySettings { spring, gravity, limit } = self.settings;
-        let sag = gravity / spring.stiffness();
-        let step = if self.seen > 0 { spring.step(dt) } else { [[1.0, 0.0], [0.0, 1.0]] };
         let seen = self.seen;
-        let pairs = self.vertices.par_iter_mut().zip(positions.par_iter_mut()).with_min_len(crate::CHUNK);
+        let gravity = self.gravity;
+        let balance = |v: &Vertex<L>| gravity * (v.gain / v.ties[0].spring.stiffness());
+        // Free motion is the same for all, unless each was learnt.
+        let free = match (&self.net, self.vertices.first()) {
+            (None, Some(v)) if seen > 0 => v.ties[0].spring.step(dt),
+            _ => [[1.0, 0.0], [0.0, 1.0]],
+        };
+        let is_free = self.net.is_none();
+        let pairs = self.vertices.par_iter_mut().zip(positions.par_iter()).with_min_len(crate::CHUNK);
         pairs.for_each(|(v, p)| {
-            let balance = sag * v.gain;
             if seen == 0 {
-                (v.offset, v.speed) = (balance, DVec3::ZERO);
+                (v.offset, v.speed) = ([balance(v); L], [DVec3::ZERO; L]);
             } else {
                 let base_speed = (*p - v.base) / dt;
                 if seen > 1 {
-                    v.speed -= (base_speed - v.base_speed) * v.gain;
+                    let kick = (base_speed - v.base_speed) * v.gain;
+                    v.speed.iter_mut().for_each(|speed| *speed -= kick);
                 }
                 v.base_speed = base_speed;
-                let (from, speed) = (v.offset - balance, v.speed);
-                v.offset = balance + from * step[0][0] + speed * step[0][1];
-                v.speed = from * step[1][0] + speed * step[1][1];
-            }
-            if let Some(limit) = limit
-                && v.offset.length() > limit
-            {
-                (v.offset, v.speed) = (v.offset.normalize_or_zero() * limit, DVec3::ZERO);
+                if is_free {
+                    let balance = balance(v);
+                    let (from, speed) = (v.offset[0] - balance, v.speed[0]);
+                    v.offset = [balance + from * free[0][0] + speed * free[0][1]; L];
+                    v.speed = [from * free[1][0] + speed * free[1][1]; L];
+                }
             }
             v.base = *p;
+        });
+        if let Some(net) = self.net.as_mut().filter(|_| seen > 0) {
+            net.step(dt, &mut self.vertices, positions);
+        }
+        let pairs = self.vertices.par_iter_mut().zip(positions.par_iter_mut()).with_min_len(crate::CHUNK);
+        pairs.for_each(|(v, p)| {
+            for ((offset, speed), tie) in v.offset.iter_mut().zip(&mut v.speed).zip(&v.ties) {
+                if offset.length() > tie.limit {
+                    (*offset, *speed) = (offset.normalize_or_zero() * tie.limit, DVec3::ZERO);
+                }
+            }
             if v.gain > 0.0 {
-                *p += v.offset;
+                *p += v.offset[0];
             }
         });
         self.seen = (seen + 1).min(2);
@@ -241,6 +252,6 @@ impl Secondary {
 
     /// The largest offset of the last frame, metres.
     pub fn largest(&self) -> f64 {
-        self.vertices.iter().map(|v| v.offset.length()).fold(0.0, f64::max)
+        self.vertices.iter().map(|v| v.offset[0].length()).fold(0.0, f64::max)
     }
 }

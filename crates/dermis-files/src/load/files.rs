@@ -44,10 +44,18 @@ pub struct Needs {
 /// The bytes of a file.
 ///
 /// # Errors
-/// [`FileError::System`].
+/// [`FileError::System`], [`FileError::Lacks`] for what Git LFS left in the place of a file.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, FileError> {
-    place::read(path).map_err(failed(path))
+    let bytes = place::read(path).map_err(failed(path))?;
+    match bytes.starts_with(POINTER) {
+        true => Err(FileError::lacks(path, IS_POINTER, "run git lfs pull where it comes from")),
+        false => Ok(bytes),
+    }
 }
+
+/// How Git LFS begins what stands for a file that was not brought.
+const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
+const IS_POINTER: &str = "it is a pointer of Git LFS, not the file itself";
 
 /// A file to be read in pieces, and its length in bytes.
 ///
@@ -205,7 +213,10 @@ fn beside(folder: &Path) -> impl Fn(&str, u64) -> io::Result<Vec<u8>> + use<'_> 
         let mut bytes = Vec::new();
         let opened = place::open(&folder.join(path)).map_err(|error| io::Error::new(error.kind(), reason(&error)));
         opened?.0.take(most).read_to_end(&mut bytes)?;
-        Ok(bytes)
+        match bytes.starts_with(POINTER) {
+            true => Err(io::Error::new(io::ErrorKind::InvalidData, IS_POINTER)),
+            false => Ok(bytes),
+        }
     }
 }
 
@@ -264,5 +275,22 @@ pub fn hash_of(path: &Path) -> Result<String, FileError> {
             0 => return Ok(short_hash(hash)),
             count => hash.update(&buffer[..count]),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_lfs_left_is_called_so() {
+        let folder = std::env::temp_dir().join(format!("dermis-pointer-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let text = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n";
+        std::fs::write(folder.join("hero.glb"), text).unwrap();
+        let of_file = read_bytes(&folder.join("hero.glb")).unwrap_err().to_string();
+        let of_buffer = beside(&folder)("hero.glb", 1 << 20).unwrap_err().to_string();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(of_file.contains(IS_POINTER) && of_buffer == IS_POINTER, "{of_file} {of_buffer}");
     }
 }

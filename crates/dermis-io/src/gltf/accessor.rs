@@ -65,6 +65,9 @@ impl Component {
     }
 }
 
+/// A compressed number this near to a whole one stands for it.
+const WHOLE: f64 = 0.01;
+
 impl Accessor {
     /// Numbers of an element; 0 if the type is none that is read.
     fn width(&self) -> usize {
@@ -92,6 +95,10 @@ impl Accessor {
         let mut bytes = Vec::new();
         for number in numbers {
             let start = bytes.len();
+            // Some writers quantise whole numbers, such as those of joints, as if they were lengths.
+            let nearest = number.round();
+            let is_whole = !matches!(component, Component::F32) && (number - nearest).abs() <= WHOLE;
+            let number = if is_whole { nearest } else { number };
             let whole = number as i64;
             match component {
                 Component::F32 => bytes.extend((number as f32).to_le_bytes()),
@@ -216,5 +223,21 @@ impl Document {
         let range = usize::try_from(offset).ok().zip(end).ok_or_else(outside)?;
         let bytes = bytes.get(range.0..range.1).ok_or_else(outside)?;
         Ok((bytes, usize::try_from(stride).map_err(|_| outside())?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Some writers quantise the joints of vertices as if they were lengths.
+    #[test]
+    fn whole_numbers_that_were_quantised_are_whole_again() {
+        let joints = Accessor { component_type: 5121, shape: "VEC4".into(), ..Accessor::default() };
+        let packed = |first| joints.pack("JOINTS_0", 4, [first, 0.999, 200.0, 0.0].into_iter());
+        assert_eq!(packed(8.0007).unwrap(), [8, 1, 200, 0]);
+        for beyond in [8.4, 256.001, -0.5] {
+            assert!(packed(beyond).is_err(), "{beyond}");
+        }
     }
 }

@@ -80,14 +80,13 @@ pub(super) fn unsupported(feature: impl Into<String>) -> ReadError {
 
 /// Why the JSON is none of glTF 2.0: it may be of another version.
 fn not_read(json: &[u8], error: &serde_json::Error) -> ReadError {
-    #[derive(Deserialize)]
-    struct Versioned {
-        asset: Asset,
-    }
-    match serde_json::from_slice::<Versioned>(json) {
-        Ok(Versioned { asset }) if !asset.version.starts_with("2.") => {
-            unsupported(format!("glTF version {:.20}", asset.version))
-        }
+    let Ok(root) = serde_json::from_slice::<Value>(json) else { return damaged(format!("its JSON: {error}")) };
+    match &root["asset"]["version"] {
+        Value::String(version) if version.starts_with("2.") => damaged(format!("its JSON: {error}")),
+        Value::String(version) => unsupported(format!("glTF version {version:.20}")),
+        Value::Number(version) => unsupported(format!("glTF version {version}")),
+        // The first version listed by name what later ones number.
+        _ if root["meshes"].is_object() => unsupported("glTF version 1"),
         _ => damaged(format!("its JSON: {error}")),
     }
 }

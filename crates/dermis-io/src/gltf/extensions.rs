@@ -106,6 +106,9 @@ pub(super) struct PrimitiveExtensions {
     pub variants: serde_json::Value,
 }
 
+/// Places of a mesh beside that of its node, which are counted and not read.
+pub(super) const INSTANCES: &str = "EXT_mesh_gpu_instancing";
+
 /// Whether `name` is one of the extensions of this file.
 pub(super) fn is_read(name: &str) -> bool {
     MESHOPT.contains(&name) || Draco::NAMES.contains(&name)

@@ -3,6 +3,7 @@
 use super::VERTEX;
 use super::accessor::Table;
 use super::document::{Document, Primitive, damaged, unsupported};
+use super::extensions::INSTANCES;
 use super::facets::is_faceted;
 use super::nodes::Nodes;
 use crate::contents::{Flaw, ReadError};
@@ -10,6 +11,7 @@ use crate::flaws::{Flaws, short};
 use dermis_rig::MeshError;
 use dermis_rig::glam::{DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
+use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 
 /// Everything drawn in the scene, mesh node after mesh node.
@@ -71,6 +73,13 @@ impl Part {
 /// Sets of texture coordinates that are read.
 const MOST_UVS: usize = 8;
 
+/// How many instances the extensions of a node place its mesh at.
+fn instances(document: &Document, extensions: &Value) -> u64 {
+    let attributes = extensions.get(INSTANCES).and_then(|own| own.get("attributes")?.as_object());
+    let accessors = attributes.into_iter().flat_map(|a| a.values()).filter_map(|at| u32::try_from(at.as_u64()?).ok());
+    accessors.filter_map(|at| Some(document.accessor(at, INSTANCES).ok()?.count)).max().unwrap_or(0)
+}
+
 /// What makes two primitives share their vertices.
 type Attributes<'a> = (&'a BTreeMap<String, u32>, &'a Vec<BTreeMap<String, u32>>);
 
@@ -86,6 +95,16 @@ impl Drawn {
                 .get(number as usize)
                 .ok_or_else(|| damaged(format!("node {at} names mesh {number}, but there are {}", meshes.len())))?;
             let name = short(mesh.name.as_deref().or(node.name.as_deref()).unwrap_or("mesh"));
+            let instances = node.extensions.as_deref().map_or(0, |own| instances(document, own));
+            if instances > 0 {
+                let (count, are) = if instances == 1 {
+                    ("1 instance".into(), "is")
+                } else {
+                    (format!("{instances} instances"), "are")
+                };
+                flaws
+                    .unread(&format!("the places of {count} of mesh \"{name}\", which {are} shown once ({INSTANCES})"));
+            }
             let mut blocks: HashMap<Attributes, usize> = HashMap::new();
             for (place, primitive) in mesh.primitives.iter().enumerate() {
                 document.charge(1 + primitive.targets.len() as u64, 1, "a mesh")?;

@@ -6,6 +6,7 @@ use super::appearance;
 use super::clip;
 use super::controls::{Controls, target_names};
 use super::document::{Document, damaged};
+use super::extensions::{self, INSTANCES};
 use super::linked;
 use super::mesh::{Block, Drawn, Part};
 use super::nodes::Nodes;
@@ -148,8 +149,8 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
         }
     }
     let carried = carried.unwrap_or_default();
-    let is_read = |e: &String| [VISIBILITY, "KHR_mesh_quantization"].contains(&e.as_str());
-    let used = document.root.extensions_used.iter().filter(|e| !is_read(e) && !carried.contains(e));
+    let is_read = |e: &str| [VISIBILITY, INSTANCES, "KHR_mesh_quantization"].contains(&e) || extensions::is_read(e);
+    let used = document.root.extensions_used.iter().filter(|e| !is_read(e.as_str()) && !carried.contains(e));
     contents.unread.extend(used.map(|e| short(e)));
     contents.unread.append(&mut flaws.unread);
     contents.warnings = std::mem::take(&mut document.warnings);
