@@ -40,6 +40,10 @@ pub struct FitArgs {
     /// Examples the fit may not see; the errors that count are measured on them
     #[arg(long, num_args = 1.., value_name = "FILE")]
     hold_out: Vec<Source>,
+    /// Learn secondary motion, too: clips in which the skin swung, with times, named as examples are. Springs are kept if a simulation of
+    /// clips that are left out is better than the model alone; `dermis pose` plays them
+    #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with = "accumulate")]
+    secondary_from: Vec<Source>,
     /// Never hold the examples, for --method joint, which reads them several times, and mwe, which sums over them once. Training and
     /// held-out errors are measured by reading them again; there is no cross-validation of the model and no picture of the skins
     #[arg(long, hide = true)]
@@ -125,6 +129,7 @@ impl FitArgs {
         let chosen = self.method.chosen()?;
         Ok(FitRecipe {
             hold_out: inputs(&self.hold_out),
+            secondary_from: inputs(&self.secondary_from),
             base_cache: chosen.base_cache,
             map_table: chosen.map_table,
             anchors: chosen.anchors,
@@ -236,6 +241,7 @@ fn shown(outcome: &FitOutcome, ui: &Ui) {
         ui.print_text(&verdict.text);
     }
     outcome.shown().pass().iter().for_each(|pass| ui.print(&pass.text()));
+    outcome.secondary.iter().for_each(|found| show::secondary(ui, found, &unit));
     show::budgets(ui, &model.header.report, &unit);
     show::correctives(ui, &outcome.report, &unit);
     if let Some(scores) = outcome.counts() {

@@ -45,16 +45,19 @@ pub struct PoseArgs {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Secondary motion")]
 struct SwingArgs {
-    /// Let the skin swing: cycles per second, and the damping ratio (0 swings for ever, 1 does not overshoot) [default
-    /// damping: 0.2]
+    /// Let the skin swing by one spring: cycles per second, and the damping ratio (0 swings for ever, 1 does not overshoot) [default
+    /// damping: 0.2]. Springs that the model has learnt swing without being asked; this replaces them
     #[arg(long, value_name = "FREQUENCY[,DAMPING]", allow_hyphen_values = true)]
     secondary: Option<String>,
-    /// How much each vertex swings, 0 (rigid) to 1: a number for all, FILE.npz with an array "gain", or a channel of painted
-    /// vertex colours, FILE.glb#red
+    /// Leave out the springs that the model has learnt
+    #[arg(long, conflicts_with = "secondary")]
+    no_secondary: bool,
+    /// How much each vertex swings, 0 (rigid) to 1: a number for all, FILE.npz with an array "gain", a channel of painted vertex
+    /// colours, FILE.glb#red, or "rig": more the deeper it lies over its bones, and nothing on heads, hands and feet
     #[arg(
         long,
-        value_name = "NUMBER|FILE|FILE#CHANNEL",
-        default_value = "1",
+        value_name = "rig|NUMBER|FILE|FILE#CHANNEL",
+        default_value = "rig",
         requires = "secondary",
         allow_negative_numbers = true
     )]
@@ -66,7 +69,7 @@ struct SwingArgs {
     #[arg(long, value_name = "METRES", requires = "secondary", allow_negative_numbers = true)]
     secondary_limit: Option<f64>,
     /// Frames, numbered from 0, that begin after a cut: the skin starts at rest there
-    #[arg(long, value_name = "FRAME,...", value_delimiter = ',', requires = "secondary")]
+    #[arg(long, value_name = "FRAME,...", value_delimiter = ',')]
     cuts: Vec<usize>,
 }
 
@@ -90,7 +93,6 @@ impl SwingArgs {
             gain: self.secondary_gain.clone(),
             gravity: within("--gravity", self.gravity, -1e6, 1e6)?,
             limit: self.secondary_limit.map(|l| within("--secondary-limit", l, 0.0, f64::MAX)).transpose()?,
-            cuts: self.cuts.clone(),
         };
         swing.settings().map_err(|e| Stop::Usage(format!("--secondary {text}: {e}")))?;
         Ok(Some(swing))
@@ -106,6 +108,8 @@ pub fn run(args: &PoseArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         motion: Input::new(motion),
         base_cache: args.base_cache.clone().map(Input::from),
         swing: args.swing.swing()?,
+        still: args.swing.no_secondary,
+        cuts: args.swing.cuts.clone(),
         normals: args.normals,
         read: ReadOptions { partial: args.partial, ..args.read.options()? },
         out: args.out.clone(),
@@ -121,12 +125,15 @@ pub fn show(recipe: &PoseRecipe, outcome: &PoseOutcome, asked: &str, ui: &Ui) ->
     let (path, vertices) = (outcome.written.display(), outcome.vertices);
     ui.print(&format!("written: {path} ({} frames of {vertices} vertices)", posed.frames));
     outcome.left_out.iter().for_each(|what| ui.print(&format!("left out: {what}")));
-    if let (Some(swung), Some(swing)) = (&outcome.swung, &recipe.swing) {
+    if let Some(swung) = &outcome.swung {
         let (offset, frame) = (show_length(swung.largest.0, &unit), &motion.frames[swung.largest.1].label);
-        ui.print(&format!(
-            "secondary motion {asked} (frequency, damping), gain {}, gravity {}: {} vertices swing, by at most {offset}, in \"{frame}\"",
-            swing.gain, swing.gravity, swung.soft
-        ));
+        let by = match &recipe.swing {
+            Some(swing) => {
+                format!("{asked} (frequency, damping), gain {}, gravity {}", swing.gain, swing.gravity)
+            }
+            None => "as learnt".into(),
+        };
+        ui.print(&format!("secondary motion {by}: {} vertices swing, by at most {offset}, in \"{frame}\"", swung.soft));
         if swung.assumed_times {
             ui.print(&format!("the motion has no times: {} frames per second are assumed (--fps)", Swing::RATE));
         }

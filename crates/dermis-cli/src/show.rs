@@ -8,7 +8,7 @@ use dermis_workflow::recipe::{Curve, Memory};
 use dermis_workflow::report::{LengthUnit, SetRole, show_length, show_number};
 use dermis_workflow::verbs::compare::{Row, recommend};
 use dermis_workflow::verbs::eval::stress::{Bound, Stress};
-use dermis_workflow::verbs::fit::FitReport;
+use dermis_workflow::verbs::fit::{FitReport, SecondaryFound};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -52,6 +52,29 @@ pub fn budgets(ui: &Ui, report: &Value, unit: &LengthUnit) {
     for point in points {
         let name = format!("  {} shapes, {} kernel values", point["shapes"], point["kernel_values"]);
         ui.print(&format!("{name:<36} {:>9} {:>9}", length(&point["rms_training"]), length(&point["rms_unseen"])));
+    }
+}
+
+/// What secondary motion was learnt.
+pub fn secondary(ui: &Ui, found: &SecondaryFound, unit: &LengthUnit) {
+    let [slow, middle, fast] = found.frequencies();
+    ui.print(&format!(
+        "secondary motion of {} over {} frames, swinging by {} rms: simulated, {:.0} % of that remain ({:.0} % in clips left out); {slow:.1} \
+         to {fast:.1} Hz, in the middle {middle:.1}; learnt in {:.1} s",
+        match found.clips {
+            1 => "one clip".into(),
+            clips => format!("{clips} clips"),
+        },
+        found.learnt.frames,
+        show_length(found.swing[0], unit),
+        100.0 * found.learnt.training,
+        100.0 * found.learnt.left_out,
+        found.seconds
+    ));
+    if ui.verbose {
+        for (clip, left) in &found.learnt.folds {
+            ui.print(&format!("  without \"{clip}\": {:.0} % of its swinging remain", 100.0 * left));
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! [`RiggedDeformer`] holds them together. Its parts agree in vertices and bones from construction on.
 
 use crate::baked::{Baked, BakedBase};
+use crate::secondary::Springs;
 use crate::training::TrainingPoses;
 use crate::{Base, Deformer};
 use dermis_rig::{BoneIndex, Influences, Rig};
@@ -15,6 +16,7 @@ pub struct RiggedDeformer {
     fitted: Option<Influences>,
     baked: Baked,
     training: Option<TrainingPoses>,
+    springs: Option<Springs>,
 }
 
 /// Why a deformer and a rig do not belong together.
@@ -73,7 +75,7 @@ impl RiggedDeformer {
         if let Some(training) = &training {
             check("training poses", vertices, count_of(training.joints.iter().flat_map(|j| [j.0, j.1])))?;
         }
-        Ok(Self { rig, fitted, baked, training })
+        Ok(Self { rig, fitted, baked, training, springs: None })
     }
 
     /// The same deformer on another rig.
@@ -81,7 +83,7 @@ impl RiggedDeformer {
     /// # Errors
     /// As [`Self::new`].
     pub fn with_rig(self, rig: Rig) -> Result<Self, RiggedError> {
-        Self::new(rig, self.fitted, self.baked, self.training)
+        Self::new(rig, self.fitted, self.baked, self.training)?.with_springs(self.springs)
     }
 
     /// The same deformer with other fitted weights, or none.
@@ -89,7 +91,7 @@ impl RiggedDeformer {
     /// # Errors
     /// As [`Self::new`].
     pub fn with_fitted_weights(self, fitted: Option<Influences>) -> Result<Self, RiggedError> {
-        Self::new(self.rig, fitted, self.baked, self.training)
+        Self::new(self.rig, fitted, self.baked, self.training)?.with_springs(self.springs)
     }
 
     /// The same rig under another deformer.
@@ -97,7 +99,7 @@ impl RiggedDeformer {
     /// # Errors
     /// As [`Self::new`].
     pub fn with_baked(self, baked: Baked) -> Result<Self, RiggedError> {
-        Self::new(self.rig, self.fitted, baked, self.training)
+        Self::new(self.rig, self.fitted, baked, self.training)?.with_springs(self.springs)
     }
 
     /// The same deformer with other training poses, or none.
@@ -105,7 +107,19 @@ impl RiggedDeformer {
     /// # Errors
     /// As [`Self::new`].
     pub fn with_training(self, training: Option<TrainingPoses>) -> Result<Self, RiggedError> {
-        Self::new(self.rig, self.fitted, self.baked, training)
+        Self::new(self.rig, self.fitted, self.baked, training)?.with_springs(self.springs)
+    }
+
+    /// The same deformer with other springs for its secondary motion, or none.
+    ///
+    /// # Errors
+    /// [`RiggedError::Vertices`].
+    pub fn with_springs(self, springs: Option<Springs>) -> Result<Self, RiggedError> {
+        let vertices = self.rig.mesh().positions.len();
+        match springs.as_ref().map(|springs| springs.vertices().len()).filter(|found| *found != vertices) {
+            Some(found) => Err(RiggedError::Vertices { part: "springs", found, vertices }),
+            None => Ok(Self { springs, ..self }),
+        }
     }
 
     /// The rig the deformer moves.
@@ -121,6 +135,11 @@ impl RiggedDeformer {
     /// The poses the deformer was learnt from; none if it was not learnt.
     pub fn training(&self) -> Option<&TrainingPoses> {
         self.training.as_ref()
+    }
+
+    /// The springs of secondary motion that was learnt, if it was.
+    pub fn springs(&self) -> Option<&Springs> {
+        self.springs.as_ref()
     }
 
     /// Skinning weights that were fitted; `None` if the rig's own serve.

@@ -148,14 +148,14 @@ impl Secondary {
         Ok(Self { gravity: settings.gravity, vertices, net: None, seen: 0 })
     }
 
-    /// The offset of every vertex in the last frame, metres.
-    pub fn offsets(&self) -> impl Iterator<Item = DVec3> {
-        self.vertices.iter().map(|v| v.offset[0])
+    /// How many vertices may swing.
+    pub fn soft(&self) -> usize {
+        self.vertices.iter().filter(|v| v.gain > 0.0).count()
     }
 }
 
 impl<const L: usize> Secondary<L> {
-    /// Learnt springs on the vertices of a mesh, before the first frame; each lane has its own, of one coupling.
+    /// Learnt springs on the vertices of a mesh, before the first frame; each lane has its own.
     ///
     /// # Errors
     /// [`SecondaryError::Vertices`].

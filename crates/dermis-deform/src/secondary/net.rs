@@ -22,7 +22,8 @@ type Free = [[f64; 2]; 2];
 #[derive(Clone, Debug)]
 pub(super) struct Net<const L: usize> {
     neighbours: Neighbours,
-    coupling: f64,
+    /// κ of every lane, 1/s².
+    couplings: [f64; L],
     /// Offsets of the first lane before and after a step.
     now: Vec<DVec3>,
     next: Vec<DVec3>,
@@ -38,16 +39,16 @@ impl<const L: usize> Net<L> {
         let place = welded(&mesh.positions);
         let neighbours = mesh.neighbours_along_polygons(&place).for_all(&place);
         let degree = (0..place.len()).map(|v| neighbours.of(v).len()).max().unwrap_or(0);
-        let coupling = lanes[0].coupling();
+        let couplings = lanes.map(Springs::coupling);
         // No eigenvalue of a sum over edges is beyond twice the largest degree.
-        let of_edges = 2.0 * coupling * degree as f64;
+        let of_edges = 2.0 * couplings.into_iter().fold(0.0, f64::max) * degree as f64;
         let all = || lanes.iter().flat_map(|springs| springs.vertices());
         let of_cube = all().map(|v| 3.0 * v.stiffening * v.limit * v.limit).fold(0.0, f64::max);
         let fastest = all().map(|v| v.spring.omega()).fold(0.0, f64::max);
         let none = vec![DVec3::ZERO; place.len()];
         let rates = [(of_edges + of_cube).sqrt(), fastest];
         let free = (f64::NAN, vec![[[Free::default(); 2]; L]; place.len()]);
-        Self { neighbours, coupling, now: none.clone(), next: none, rates, free }
+        Self { neighbours, couplings, now: none.clone(), next: none, rates, free }
     }
 
     /// How many steps a frame of `dt` seconds takes.
@@ -64,7 +65,7 @@ impl<const L: usize> Net<L> {
     pub fn step(&mut self, dt: f64, vertices: &mut [Vertex<L>], skin: &[DVec3]) {
         let steps = self.steps(dt);
         let h = dt / steps as f64;
-        let Self { neighbours, coupling, now, next, free, .. } = self;
+        let Self { neighbours, couplings, now, next, free, .. } = self;
         if free.0.to_bits() != h.to_bits() {
             free.0 = h;
             let made = free.1.par_iter_mut().zip(&*vertices).with_min_len(CHUNK);
@@ -77,10 +78,10 @@ impl<const L: usize> Net<L> {
             moved.with_min_len(CHUNK).for_each(|(at, ((v, next), free))| {
                 if step > 0 {
                     let pulls = pulls(v.offset, (at, neighbours.of(at)), before, skin);
-                    for ((speed, offset), (tie, pull)) in v.speed.iter_mut().zip(v.offset).zip(v.ties.iter().zip(pulls))
-                    {
+                    for lane in 0..L {
+                        let (tie, offset) = (v.ties[lane], v.offset[lane]);
                         let square = offset.length_squared().min(tie.limit * tie.limit);
-                        *speed -= (pull * *coupling + offset * (tie.stiffening * square)) * h;
+                        v.speed[lane] -= (pulls[lane] * couplings[lane] + offset * (tie.stiffening * square)) * h;
                     }
                 }
                 for ((offset, speed), free) in v.offset.iter_mut().zip(&mut v.speed).zip(free) {

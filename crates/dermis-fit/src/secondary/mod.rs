@@ -18,17 +18,20 @@
 //! ```
 //!
 //! with θ̄_v the mean of the neighbours, D the diagonal of J_vᵀJ_v, and s [`SMOOTH`] of the mean squared offset of a vertex. κ, one for the
-//! skin, has a step of its own from a run of its own. A step is taken if the whole error falls.
+//! skin, has a step of its own from a lane of its own. A step is taken if the whole error falls.
 //!
 //! The first two frames of a clip give offset and speed to begin with, and count for nothing. A vertex stops at [`REACH`] times the largest
 //! offset that it had in the clips.
 //!
-//! **Whether to have it** is asked of clips that are left out, one after another (or the second half of a single clip, then the first):
+//! **Whether to have it** is asked of clips that are left out, one after another (or the second half of a single clip, then the first).:
 //! springs are kept if a simulation leaves at most [`LEAST_GAIN`] of what the model alone leaves.
 //!
 //! Source: none has published it; the equation is that of masses and springs (Provot 1995) with Duffing's stiffening.
 
+mod flesh;
 mod run;
+
+pub use flesh::flesh_gain;
 
 use crate::training::{Cancelled, Progress};
 use dermis_deform::secondary::{FASTEST, SLOWEST, STIFFEST, STRONGEST, SecondaryError, Spring, Springs, VertexSpring};
@@ -37,8 +40,9 @@ use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::mesh::{Neighbours, welded};
 use dermis_rig::progress::proceed;
 use rayon::prelude::*;
-use run::{Sums, error_of, parameter_sums};
+use run::{Sums, errors, parameter_sums};
 use std::f64::consts::TAU;
+use std::ops::Range;
 
 /// Parameters of a vertex: ln k, ln c, ln k₃.
 type Parameters = [f64; 3];
@@ -79,6 +83,13 @@ pub struct Clip {
     pub posed: Vec<Vec<Vec3>>,
     /// o: the skin less the model's, metres.
     pub offsets: Vec<Vec<Vec3>>,
+}
+
+/// The frames of a clip that are simulated.
+struct Shot<'a> {
+    name: String,
+    clip: &'a Clip,
+    frames: Range<usize>,
 }
 
 /// Why springs cannot be learnt.
@@ -133,6 +144,8 @@ pub struct LearntSprings {
     pub left_out: f64,
     /// The same of every clip, or half of one, that was left out.
     pub folds: Vec<(String, f64)>,
+    /// Frames that counted.
+    pub frames: usize,
 }
 
 impl LearntSprings {
@@ -147,39 +160,40 @@ impl LearntSprings {
 /// # Errors
 /// [`SecondaryFitError`].
 pub fn learn_springs(mesh: &Mesh, clips: &[Clip], progress: Progress<'_>) -> Result<LearntSprings, SecondaryFitError> {
-    let clips: Vec<&Clip> = clips.iter().filter(|clip| clip.times.len() >= LEAST_FRAMES).collect();
     clips.iter().try_for_each(|clip| clip.check(mesh))?;
-    let parts: Vec<Clip>;
-    let (all, parts): (&[&Clip], Vec<&Clip>) = match clips[..] {
+    let shots: Vec<Shot> = clips.iter().map(Shot::of).filter(Shot::is_long).collect();
+    let halves: [Shot; 2];
+    let (all, parts): (Vec<&Shot>, Vec<&Shot>) = match &shots[..] {
         [] => return Err(SecondaryFitError::NoClips),
         [one] => {
-            parts = one.halves().into();
-            (&clips, parts.iter().collect())
+            halves = one.halves();
+            (vec![one], halves.iter().filter(|half| half.is_long()).collect())
         }
-        _ => (&clips, clips.clone()),
+        several => (several.iter().collect(), several.iter().collect()),
     };
+    if parts.len() < 2 {
+        return Err(SecondaryFitError::NoClips);
+    }
+    let frames = all.iter().map(|shot| shot.frames.len() - run::GIVEN).sum();
     let folds = parts.len().min(MOST_FOLDS);
     let steps = (1 + folds) * (ROUNDS + 1);
     let mut fit = Fit { mesh, neighbours: Fit::edges(mesh), progress, done: 0, steps };
-    let (springs, training) = fit.run(all)?;
+    let (springs, training) = fit.run(&all)?;
     let (mut left, mut alone, mut ratios) = (0.0, 0.0, Vec::new());
     for fold in 0..folds {
         let of_fold = |at: usize| at % folds == fold;
         let (held, others): (Vec<_>, Vec<_>) = parts.iter().enumerate().partition(|(at, _)| of_fold(*at));
-        let others: Vec<&Clip> = others.into_iter().map(|(_, clip)| *clip).collect();
+        let others: Vec<&Shot> = others.into_iter().map(|(_, clip)| *clip).collect();
         let (without, _) = fit.run(&others)?;
         for (_, clip) in held {
-            let [error, of_model] = error_of(mesh, &without, clip)?;
-            ratios.push((clip.name.clone(), (error / of_model).sqrt()));
+            let (error, of_model) = (errors(mesh, &[clip], &without)?.iter().sum::<f64>(), clip.alone());
+            ratios.push((clip.name.clone(), ratio(error, of_model)));
             (left, alone) = (left + error, alone + of_model);
         }
     }
-    Ok(LearntSprings { springs, training, left_out: (left / alone).sqrt(), folds: ratios })
+    Ok(LearntSprings { springs, training, left_out: ratio(left, alone), folds: ratios, frames })
 }
 
-pub fn score(m: &Mesh, s: &Springs, c: &Clip) -> Result<[f64; 2], SecondaryFitError> {
-    error_of(m, s, c)
-}
 impl Clip {
     fn check(&self, mesh: &Mesh) -> Result<(), SecondaryFitError> {
         let vertices = mesh.positions.len();
@@ -191,17 +205,31 @@ impl Clip {
             None => Ok(()),
         }
     }
+}
 
-    /// The clip cut in two.
+impl<'a> Shot<'a> {
+    fn of(clip: &'a Clip) -> Self {
+        Self { name: clip.name.clone(), clip, frames: 0..clip.times.len() }
+    }
+
+    /// The shot cut in two.
     fn halves(&self) -> [Self; 2] {
-        let middle = self.times.len() / 2;
-        [("first half", 0..middle), ("second half", middle..self.times.len())].map(|(which, frames)| Self {
+        let middle = self.frames.len() / 2;
+        [("first half", 0..middle), ("second half", middle..self.frames.len())].map(|(which, frames)| Self {
             name: format!("{}, {which}", self.name),
-            times: self.times[frames.clone()].to_vec(),
-            posed: self.posed[frames.clone()].to_vec(),
-            offsets: self.offsets[frames].to_vec(),
+            clip: self.clip,
+            frames,
         })
     }
+
+    fn is_long(&self) -> bool {
+        self.frames.len() >= LEAST_FRAMES
+    }
+}
+
+/// The root of what is left of a square; one of nothing.
+fn ratio(left: f64, of: f64) -> f64 {
+    if of > 0.0 { (left / of).sqrt() } else { 1.0 }
 }
 
 /// What fits share.
@@ -234,7 +262,7 @@ impl Fit<'_> {
     }
 
     /// The springs that clips show, and the rms error they leave, of the model's.
-    fn run(&mut self, clips: &[&Clip]) -> Result<(Springs, f64), SecondaryFitError> {
+    fn run(&mut self, clips: &[&Shot<'_>]) -> Result<(Springs, f64), SecondaryFitError> {
         let start = self.done;
         let limits = limits(self.mesh, clips);
         let mut guess = self.first(clips, &limits)?;
@@ -271,11 +299,11 @@ impl Fit<'_> {
             break;
         }
         self.step(start + 1 + ROUNDS)?;
-        Ok((guess.springs(&limits)?, (cost / alone).sqrt()))
+        Ok((guess.springs(&limits)?, ratio(cost, alone)))
     }
 
     /// The best of a few frequencies and dampings at every vertex, as if all others had the same.
-    fn first(&self, clips: &[&Clip], limits: &[f64]) -> Result<Guess, SecondaryFitError> {
+    fn first(&self, clips: &[&Shot<'_>], limits: &[f64]) -> Result<Guess, SecondaryFitError> {
         let (frequencies, dampings) = STARTS;
         let mut best = vec![(f64::INFINITY, [0.0; 3]); limits.len()];
         for (frequency, ratio) in frequencies.iter().flat_map(|f| dampings.map(|d| (*f, d))) {
@@ -285,7 +313,7 @@ impl Fit<'_> {
                 [stiffness.ln(), (2.0 * ratio * omega).ln(), (FIRST_STIFFENING * stiffness / (limit * limit)).ln()]
             };
             let guess = Guess { vertices: limits.iter().map(of).collect(), coupling: FIRST_COUPLING.ln() };
-            let errors = run::errors(self.mesh, clips, &guess.springs(limits)?)?;
+            let errors = errors(self.mesh, clips, &guess.springs(limits)?)?;
             for ((best, error), parameters) in best.iter_mut().zip(errors).zip(guess.vertices) {
                 if error < best.0 {
                     *best = (error, parameters);
@@ -295,8 +323,8 @@ impl Fit<'_> {
         Ok(Guess { vertices: best.into_iter().map(|b| b.1).collect(), coupling: FIRST_COUPLING.ln() })
     }
 
-    fn cost(&self, clips: &[&Clip], guess: &Guess, limits: &[f64]) -> Result<f64, SecondaryFitError> {
-        Ok(run::errors(self.mesh, clips, &guess.springs(limits)?)?.iter().sum())
+    fn cost(&self, clips: &[&Shot<'_>], guess: &Guess, limits: &[f64]) -> Result<f64, SecondaryFitError> {
+        Ok(errors(self.mesh, clips, &guess.springs(limits)?)?.iter().sum())
     }
 
     /// The mean of every vertex's neighbours; its own where it has none.
@@ -368,10 +396,11 @@ fn solve(a: [[f64; 3]; 3], b: [f64; 3]) -> [f64; 3] {
 }
 
 /// How far every vertex may swing, metres.
-fn limits(mesh: &Mesh, clips: &[&Clip]) -> Vec<f64> {
+fn limits(mesh: &Mesh, clips: &[&Shot<'_>]) -> Vec<f64> {
     let least = (LEAST_LIMIT * mesh.extent()).max(f64::MIN_POSITIVE);
     let largest = |v: usize| {
-        let all = clips.iter().flat_map(|clip| &clip.offsets).map(|frame| f64::from(frame[v].length()));
+        let frames = clips.iter().flat_map(|shot| &shot.clip.offsets[shot.frames.clone()]);
+        let all = frames.map(|frame| f64::from(frame[v].length()));
         (REACH * all.fold(0.0, f64::max)).max(least)
     };
     (0..mesh.positions.len()).into_par_iter().map(largest).collect()

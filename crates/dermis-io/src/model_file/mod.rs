@@ -22,6 +22,7 @@ mod joints;
 mod morphs;
 mod pose_space;
 mod rotational_regression;
+mod springs;
 
 pub use evidence::{Evidence, Validation};
 
@@ -47,9 +48,9 @@ use std::io::{Cursor, Read, Seek, Write};
 /// 6: shapes with names and bounded weights. 7: a base of direct delta
 /// mush; features of enveloping seen from a point.
 /// 9: windows of shapes; joints of whose rotation a part is read. 10: joint models that remember sculpts. 11: corrections one after
-/// another. 12: a base of corrective smoothing.
+/// another. 12: a base of corrective smoothing. 13: springs of secondary motion.
 /// Programs that know nothing of materials, of objects or of morph targets, pass over the arrays and header fields that carry them.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 
 /// What a model file holds: a deformer with its rig, and where both come from.
 ///
@@ -164,6 +165,9 @@ struct Stored {
     /// Whether drawn vertices come from corners of polygons.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     by_corner: bool,
+    /// κ of springs of secondary motion, 1/s²; absent without springs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    spring_coupling: Option<f64>,
     /// The morph targets that the rig came with; absent in files of earlier programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     morphs: Vec<morphs::StoredMorph>,
@@ -333,6 +337,9 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
         t.u32("training.joints", &[training.joints.len(), 2], joints);
         t.f32("training.features", &[training.features.len(), 12], training.features.iter().flatten().copied());
     }
+    if let Some(springs) = model.springs() {
+        springs::write(&mut t, springs);
+    }
     let stored = Stored {
         format_version: VERSION,
         header: model.header.clone(),
@@ -351,6 +358,7 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
         parts: drawn::parts(rig.mesh()),
         objects: drawn::objects(rig.mesh()),
         by_corner: rig.mesh().render.as_ref().is_some_and(|render| render.by_corner),
+        spring_coupling: model.springs().map(dermis_deform::secondary::Springs::coupling),
         morphs: morphs::stored(rig.mesh()),
     };
     let json = serde_json::to_string(&stored).map_err(|e| cannot(e.to_string()))?;
@@ -449,7 +457,9 @@ pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<ModelFile,
     if !space.is_usable() {
         return Err(damaged("the unit is not a positive length"));
     }
-    let model = RiggedDeformer::new(rig, weights, baked, training).map_err(|e| damaged(e.to_string()))?;
+    let springs = stored.spring_coupling.map(|coupling| springs::read(&r, coupling)).transpose()?;
+    let model = RiggedDeformer::new(rig, weights, baked, training).and_then(|model| model.with_springs(springs));
+    let model = model.map_err(|e| damaged(e.to_string()))?;
     Ok(ModelFile { model, space, header: stored.header })
 }
 

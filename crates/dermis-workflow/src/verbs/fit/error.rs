@@ -3,6 +3,7 @@
 use dermis_files::Phrase;
 use dermis_fit::FitError;
 use dermis_fit::method::{Lack, MethodError};
+use dermis_fit::secondary::SecondaryFitError;
 
 /// Why a fit failed.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +14,15 @@ pub enum Error {
     /// The method cannot be fitted as it is set.
     #[error(transparent)]
     Method(MethodError),
+    /// Secondary motion cannot be learnt.
+    #[error("secondary motion: {0}")]
+    Secondary(SecondaryFitError),
+    /// A frame of a clip without a time.
+    #[error("secondary motion: \"{label}\" has no time, so nothing says how fast it moves")]
+    NoTime {
+        /// The frame.
+        label: String,
+    },
     /// Every held-out example is a training example.
     #[error("all {poses} held-out examples are training examples too: nothing is held out")]
     NothingHeldOut {
@@ -39,7 +49,11 @@ impl Error {
                 let said = " serves `method=psd`, eigenskin, pose-blendshapes and shape-by-example, not ";
                 Phrase::of_value("base", base, "").then(said.into()).then(Phrase::text(*method))
             }
-            Self::Solve(_) | Self::Method(_) | Self::NothingHeldOut { .. } => Phrase::text(self.to_string()),
+            Self::Solve(_)
+            | Self::Method(_)
+            | Self::Secondary(_)
+            | Self::NoTime { .. }
+            | Self::NothingHeldOut { .. } => Phrase::text(self.to_string()),
         }
     }
 
@@ -68,7 +82,12 @@ impl Error {
             Self::Method(MethodError::InputLacks { .. }) => {
                 "name the file that holds them: `base_cache`, `stack`, `maps=table:FILE`, `anchor=file:PATH`".into()
             }
-            Self::Solve(_) | Self::Method(_) => Phrase::default(),
+            Self::Secondary(SecondaryFitError::NoClips) | Self::NoTime { .. } => {
+                "`secondary_from` takes frames of animations in their order, each with its time: a clip followed by the cache of its skin, or \
+                 a bundle with frame_times"
+                    .into()
+            }
+            Self::Solve(_) | Self::Method(_) | Self::Secondary(_) => Phrase::default(),
         }
     }
 }

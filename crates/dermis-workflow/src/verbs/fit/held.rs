@@ -158,6 +158,7 @@ impl FitOutcome {
             poses,
             sets,
             lacks: None,
+            secondary: None,
             validation_stopped: false,
             files: Vec::<FileNote>::new(),
             memory,

@@ -4,11 +4,13 @@ pub mod error;
 pub(crate) mod held;
 pub(crate) mod recipe;
 pub mod ridge;
+mod secondary;
 mod stream;
 mod validate;
 
 pub use dermis_fit::method::share::Share;
 pub use dermis_fit::method::{FitInput, FitReport, Method, RidgePoint};
+pub use secondary::SecondaryFound;
 pub use stream::{Part, Streaming, Summing};
 pub use validate::{cross_validate, folds};
 

@@ -1,6 +1,7 @@
 //! `fit`: from a rig and examples to a model with its report.
 
 use super::held::{self, Beside, HeldFit};
+use super::secondary::{self, LEARN_SECONDARY, READ_CLIPS, SecondaryFound};
 use super::stream::StreamedFit;
 use crate::error::Error;
 use crate::load::{
@@ -43,6 +44,9 @@ pub struct FitRecipe {
     /// Examples that the fit may not see.
     #[serde(default)]
     pub hold_out: Vec<Input>,
+    /// Clips in which the skin swung, which springs of secondary motion are learnt from once the model is fitted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secondary_from: Vec<Input>,
     /// Positions of a given base in the poses of the examples, then of the held-out ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_cache: Option<Input>,
@@ -154,6 +158,8 @@ pub struct FitOutcome {
     pub sets: Vec<(SetRole, Scores, ExampleSet)>,
     /// What training lacks for the held-out poses, expected from the poses alone.
     pub lacks: Option<Advice>,
+    /// What was found out about secondary motion, if it was to be learnt.
+    pub secondary: Option<SecondaryFound>,
     /// Whether the caller stopped the cross-validation.
     pub validation_stopped: bool,
     /// The files read.
@@ -260,6 +266,7 @@ impl FitRecipe {
             rig,
             examples,
             hold_out: Vec::new(),
+            secondary_from: Vec::new(),
             base_cache: None,
             map_table: None,
             anchors: None,
@@ -284,6 +291,9 @@ impl FitRecipe {
         if self.base_model.is_some() && self.method.base() != Some(BaseChoice::Model) {
             return Err(MethodError::Unused { setting: "the model beneath", with: "over another base" }.into());
         }
+        if !self.secondary_from.is_empty() && self.outputs.sums.is_some() {
+            return Err(MethodError::Unused { setting: "secondary_from", with: "where a part is written" }.into());
+        }
         if self.outputs.share.is_some() {
             if self.outputs.sums.is_none() {
                 return Err(MethodError::Unused { setting: "share", with: "where no part is written" }.into());
@@ -296,12 +306,18 @@ impl FitRecipe {
         let examples = self.examples.inputs();
         let beside = [&self.base_cache, &self.map_table, &self.anchors, &self.stack, &self.base_model];
         let beside = beside.into_iter().flatten();
-        let inputs: Vec<&Input> =
-            [&self.rig].into_iter().chain(&examples).chain(&self.hold_out).chain(beside).collect();
+        let inputs: Vec<&Input> = [&self.rig]
+            .into_iter()
+            .chain(&examples)
+            .chain(&self.hold_out)
+            .chain(&self.secondary_from)
+            .chain(beside)
+            .collect();
         keep(&inputs, reserved.model.iter().chain(&reserved.sums))?;
         watch.plan(&self.steps());
         let loaded = step(watch, "read rig", |_| load_rig(&self.rig.file.path))?;
         let mut files = loaded.notes.clone();
+        let clips = self.read_clips(&loaded, &mut files, watch)?;
         let (nothing, beside);
         let mut said = vec![];
         let fit = match &self.examples {
@@ -342,6 +358,9 @@ impl FitRecipe {
                 fit.run(watch, &mut files, keep)?
             }
         };
+        if let Some(clips) = clips {
+            secondary::teach(&mut outcome, clips.examples(), watch)?;
+        }
         outcome.pass = self.outputs.pass;
         outcome.read_warnings = said;
         Ok(FitDone::Model(Box::new(self.finish(outcome, files, &reserved)?)))
@@ -363,7 +382,10 @@ impl FitRecipe {
         ];
         let of_fit = held::steps(&self.method, held_out, if summed { 0 } else { self.folds });
         let of_fit = of_fit.into_iter().filter(|(name, _)| !(summed && ["leverage", "advise"].contains(name)));
-        reading.into_iter().flatten().chain(of_fit).collect()
+        let swings = !self.secondary_from.is_empty();
+        let clips = swings.then_some((READ_CLIPS, 0.1));
+        let learnt = swings.then_some((LEARN_SECONDARY, 1.0));
+        reading.into_iter().flatten().chain(clips).chain(of_fit).chain(learnt).collect()
     }
 
     /// Every file that is read, with the hash that it must have.
@@ -377,7 +399,7 @@ impl FitRecipe {
         let beside =
             [&mut self.base_cache, &mut self.map_table, &mut self.anchors, &mut self.stack, &mut self.base_model];
         let beside = beside.into_iter().flatten().chain([&mut self.rig]);
-        let inputs = inputs.into_iter().chain(&mut self.hold_out).chain(beside);
+        let inputs = inputs.into_iter().chain(&mut self.hold_out).chain(&mut self.secondary_from).chain(beside);
         let of_inputs = inputs.map(|Input { file, sha256 }| (file, sha256.as_deref()));
         let of_sculpts = sculpts.iter_mut().map(|SculptInput { file, sha256, .. }| (file, sha256.as_deref()));
         of_inputs.chain(of_sculpts).collect()
@@ -425,7 +447,13 @@ impl FitRecipe {
             &mut recipe.stack,
             &mut recipe.base_model,
         ];
-        for input in beside.into_iter().flatten().chain(&mut recipe.hold_out).chain([&mut recipe.rig]) {
+        for input in beside
+            .into_iter()
+            .flatten()
+            .chain(&mut recipe.hold_out)
+            .chain(&mut recipe.secondary_from)
+            .chain([&mut recipe.rig])
+        {
             input.stamp(files)?;
         }
         recipe.examples.stamp(files)?;
@@ -581,7 +609,9 @@ impl FitRecipe {
         outcome.command = self.outputs.command.clone();
         outcome.model.header.evidence = outcome.shown().evidence();
         // The model was written before it was measured, so that it is kept whatever happens; now with what was found.
-        if let Some(out) = reserved.model.as_ref().filter(|_| outcome.model.header.evidence.is_some()) {
+        if let Some(out) =
+            reserved.model.as_ref().filter(|_| outcome.model.header.evidence.is_some() || outcome.secondary.is_some())
+        {
             out.rewrite_with(|to| model_file::write(&outcome.model, to))?;
         }
         if let Some(page) = &reserved.report {
@@ -620,6 +650,7 @@ impl FitOutcome {
         });
         let mut fit = fit_summary(&self.report, self.seconds);
         fit.warnings.extend(self.read_warnings.iter().cloned());
+        fit.warnings.extend(self.secondary.as_ref().and_then(SecondaryFound::warning));
         ModelOutcome {
             model: &self.model,
             fit: Some(fit),
@@ -644,6 +675,9 @@ impl FitOutcome {
         value["poses"] = self.poses.into();
         if let Some(pass) = self.shown().pass() {
             value["pass"] = pass.json();
+        }
+        if let Some(secondary) = &self.secondary {
+            value["secondary"] = secondary.json();
         }
         if let Some(lacks) = &self.lacks {
             value["lacks"] = advice_json(lacks);

@@ -24,6 +24,15 @@ pub enum Error {
         /// Why.
         source: SecondaryError,
     },
+    /// A rig that does not say how deep skin lies.
+    #[error("the rig has no skinning weights, which say what skin lies over which bone")]
+    NoWeights,
+    /// Springs are to be left out of a model that has none.
+    #[error("the model has learnt no secondary motion that could be left out")]
+    NothingLearnt,
+    /// Cuts of a skin that does not swing.
+    #[error("without secondary motion cuts have no effect")]
+    CutsOfNothing,
     /// A cut beyond the motion.
     #[error("cut {cut}: the motion's {frames} frames are numbered from 0")]
     Cut {
@@ -40,14 +49,25 @@ impl Error {
             Self::Cut { cut, frames } => {
                 Phrase::of_value("cuts", cut, format!(": the motion's {frames} frames are numbered from 0"))
             }
-            Self::NormalsLeftOut { .. } | Self::Secondary(_) | Self::Swing { .. } => Phrase::text(self.to_string()),
+            Self::NormalsLeftOut { .. }
+            | Self::Secondary(_)
+            | Self::Swing { .. }
+            | Self::NoWeights
+            | Self::NothingLearnt
+            | Self::CutsOfNothing => Phrase::text(self.to_string()),
         }
     }
 
     pub(crate) fn remedy(&self) -> Phrase {
         match self {
             Self::NormalsLeftOut { .. } => "`normals` is for .obj, folders of OBJ files, and .abc".into(),
-            Self::Secondary(_) | Self::Swing { .. } | Self::Cut { .. } => Phrase::default(),
+            Self::NoWeights => {
+                "say how much each vertex swings by `secondary_gain`: a number, or a painted channel".into()
+            }
+            Self::CutsOfNothing => {
+                "`secondary=2.5` lets the skin swing; `dermis fit` `secondary_from` teaches a model to".into()
+            }
+            Self::Secondary(_) | Self::Swing { .. } | Self::Cut { .. } | Self::NothingLearnt => Phrase::default(),
         }
     }
 }

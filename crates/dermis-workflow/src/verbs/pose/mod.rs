@@ -8,14 +8,15 @@ use crate::load::{ReadOptions, load_base_cache, load_model, load_motion};
 use crate::measure::MotionRun;
 use crate::recipe::{Existing, Input, Watch, keep, reserve, seen, step};
 use crate::skins::{holds_normals, is_folder, posed, write_skins};
-use dermis_deform::secondary::{SecondaryError, SecondarySettings, Spring};
+use dermis_deform::secondary::{Secondary, SecondaryError, SecondarySettings, Spring};
 use dermis_io::obj::Normals;
 use dermis_io::{Record, Space, WriteError};
 use dermis_measure::Posed;
 use dermis_rig::glam::DVec3;
 use dermis_rig::progress::proceed;
 use dermis_rig::{Frame, Motion};
-use secondary::{Swinging, Swung};
+use secondary::Swinging;
+pub use secondary::Swung;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -31,9 +32,15 @@ pub struct PoseRecipe {
     /// Positions of a given base in every frame.
     #[serde(default)]
     pub base_cache: Option<Input>,
-    /// Soft parts that swing.
+    /// Soft parts that swing by one spring, instead of those that the model has learnt.
     #[serde(default)]
     pub swing: Option<Swing>,
+    /// Whether the springs that the model has learnt are left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub still: bool,
+    /// Frames that begin after a cut: the skin starts at rest there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cuts: Vec<usize>,
     /// Whether OBJ files hold the normals of every skin.
     #[serde(default)]
     pub normals: bool,
@@ -55,16 +62,14 @@ pub struct Swing {
     pub frequency: f64,
     /// Damping ratio: 0 swings for ever, 1 does not overshoot.
     pub damping: f64,
-    /// How much each vertex swings: a number, a file with an array "gain", or a file and a channel of vertex colours.
+    /// How much each vertex swings: a number, a file with an array "gain", a file and a channel of vertex colours, or `rig` for how deep it
+    /// lies over its bones.
     pub gain: String,
     /// Gravity downwards, m/s².
     pub gravity: f64,
     /// Farthest a vertex may swing, metres.
     #[serde(default)]
     pub limit: Option<f64>,
-    /// Frames that begin after a cut.
-    #[serde(default)]
-    pub cuts: Vec<usize>,
 }
 
 /// What came of a run.
@@ -130,12 +135,18 @@ impl PoseRecipe {
         self.read.must_act_on(&files)?;
         seen(watch, inputs, &files)?;
         let mut run = MotionRun::new(&model, motion.frames.len(), given.as_deref())?;
-        let mut swinging = match swing {
-            None => None,
-            Some((swing, settings)) => {
-                let gain = secondary::gains(&swing.gain, model.rig())?;
-                Some(Swinging::new(&motion, model.rig(), gain, settings, &swing.cuts, Swing::RATE)?)
+        let state = match (swing, model.springs()) {
+            (Some((swing, settings)), _) => {
+                Some(Secondary::new(settings, secondary::gains(&swing.gain, model.rig())?)?)
             }
+            (None, Some(springs)) if !self.still => Some(Secondary::learnt([springs], model.rig().mesh())?),
+            (None, None) if self.still => return Err(error::Error::NothingLearnt.into()),
+            _ => None,
+        };
+        let mut swinging = match state {
+            None if !self.cuts.is_empty() => return Err(error::Error::CutsOfNothing.into()),
+            None => None,
+            Some(state) => Some(Swinging::new(&motion, model.rig(), state, &self.cuts, Swing::RATE)?),
         };
         let normals = if self.normals { Normals::Written } else { Normals::LeftOut };
         let contents = posed(&model, motion);
@@ -190,6 +201,7 @@ impl PoseOutcome {
             "guarded_share": self.posed.held.1,
             "farthest": farthest.map(|(label, degrees, joint)| json!({"label": label, "degrees": degrees, "joint": joint})),
             "swinging_vertices": self.swung.as_ref().map(|swung| swung.soft),
+            "largest_swing": self.swung.as_ref().map(|swung| swung.largest.0),
         })
     }
 }

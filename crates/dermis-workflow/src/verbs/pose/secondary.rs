@@ -2,8 +2,10 @@
 
 use crate::error::Error;
 use crate::load::{Source, read_bytes, read_contents};
-use dermis_deform::secondary::{Secondary, SecondaryError, SecondarySettings};
+use dermis_deform::secondary::{Secondary, SecondaryError};
+use dermis_fit::secondary::flesh_gain;
 use dermis_io::Space;
+use dermis_motion::body::{Part, Recognised};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Frame, Motion, Rig};
 use std::path::Path;
@@ -21,7 +23,7 @@ pub struct Swung {
     pub assumed_times: bool,
 }
 
-/// Gains per vertex: a number for all, an array `gain` of a bundle (`soft.npz`), or a channel of vertex colours
+/// Gains per vertex: how deep each lies over its bones (`rig`), a number for all, an array `gain` of a bundle (`soft.npz`), or a channel of vertex colours
 /// (`body.glb#red`; red, green, blue or alpha) of a file with the rig's own mesh.
 ///
 /// # Errors
@@ -30,6 +32,7 @@ pub fn gains(text: &str, rig: &Rig) -> Result<Vec<f64>, Error> {
     let vertices = rig.mesh().positions.len();
     let gain = match text.parse::<f64>() {
         Ok(one) => vec![one; vertices],
+        Err(_) if text == OF_RIG => of_rig(rig)?,
         Err(_) => {
             let source = Source::parse(text);
             match &source.part {
@@ -52,6 +55,32 @@ pub fn gains(text: &str, rig: &Rig) -> Result<Vec<f64>, Error> {
         Some(vertex) => Err(SecondaryError::Gain { vertex, gain: gain[vertex] }.into()),
     }
 }
+
+/// The gain that the rig gives.
+pub const OF_RIG: &str = "rig";
+
+/// How deep every vertex lies over its bones; skulls, hands and feet are stiff.
+fn of_rig(rig: &Rig) -> Result<Vec<f64>, Error> {
+    if rig.weights().is_none() {
+        return Err(super::error::Error::NoWeights.into());
+    }
+    let body = Recognised::new(rig.skeleton());
+    Ok(flesh_gain(rig, |bone| body.roles[bone].as_ref().is_some_and(|role| STIFF.contains(&role.part))))
+}
+
+/// Parts of a body that do not swing, however thick they are.
+const STIFF: &[Part] = &[
+    Part::Head,
+    Part::Jaw,
+    Part::Eye,
+    Part::Face,
+    Part::Hand,
+    Part::Palm,
+    Part::Thumb,
+    Part::Finger,
+    Part::Foot,
+    Part::Toes,
+];
 
 const HINT: &str =
     "a gain is a number, a bundle with an array \"gain\" (vertices), or a channel of vertex colours: body.glb#red";
@@ -91,22 +120,13 @@ impl Swinging {
     /// Begins. `cuts` are frames (from 0) that start anew; `rate` spaces frames that have no times.
     ///
     /// # Errors
-    /// [`Error`]: a cut after the end, gains of another mesh.
-    pub fn new(
-        motion: &Motion,
-        rig: &Rig,
-        gain: Vec<f64>,
-        settings: SecondarySettings,
-        cuts: &[usize],
-        rate: f64,
-    ) -> Result<Self, Error> {
+    /// [`Error`]: a cut after the end.
+    pub fn new(motion: &Motion, rig: &Rig, state: Secondary, cuts: &[usize], rate: f64) -> Result<Self, Error> {
         let frames = motion.frames.len();
         if let Some(cut) = cuts.iter().find(|cut| **cut >= frames) {
             return Err(super::error::Error::Cut { cut: *cut, frames }.into());
         }
-        let soft = gain.iter().filter(|g| **g > 0.0).count();
-        let failed = |source| super::error::Error::Swing { frame: 0, source };
-        let state = Secondary::new(settings, gain).map_err(failed)?;
+        let soft = state.soft();
         let assumed_times = motion.frames.iter().any(|f| f.time.is_none());
         let time = |(n, frame): (usize, &Frame)| match (assumed_times, frame.time) {
             (false, Some(time)) => time,
