@@ -148,6 +148,11 @@ impl Secondary {
         Ok(Self { gravity: settings.gravity, vertices, net: None, seen: 0 })
     }
 
+    /// How fast every vertex moves against the skin, metres per second.
+    pub fn speeds(&self) -> impl Iterator<Item = DVec3> {
+        self.vertices.iter().map(|v| v.speed[0])
+    }
+
     /// How many vertices may swing.
     pub fn soft(&self) -> usize {
         self.vertices.iter().filter(|v| v.gain > 0.0).count()

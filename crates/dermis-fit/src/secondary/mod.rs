@@ -65,6 +65,8 @@ const STARTS: ([f64; 5], [f64; 2]) = ([2.0, 3.0, 4.0, 5.5, 7.5], [0.1, 0.3]);
 const FIRST_COUPLING: f64 = 100.0;
 /// How much stiffer a spring is at its limit to begin with, of k.
 const FIRST_STIFFENING: f64 = 1.0;
+/// The part of its step that κ takes: every vertex mends the same error at the same time.
+const COUPLING_SHARE: f64 = 0.6;
 /// Damping ratios lie in this range.
 const DAMPINGS: [f64; 2] = [1e-3, 3.0];
 /// A vertex may always move this far, in metres per metre of the mesh's extent.
@@ -379,7 +381,7 @@ impl Guess {
             [0, 1, 2].map(|i| own[i] + step[i].clamp(-LARGEST_STEP, LARGEST_STEP))
         };
         let [normal, gradient] = sums.coupling;
-        let step = if normal > 0.0 { share * gradient / (normal * (1.0 + damping)) } else { 0.0 };
+        let step = if normal > 0.0 { share * COUPLING_SHARE * gradient / (normal * (1.0 + damping)) } else { 0.0 };
         Self {
             vertices: self.vertices.par_iter().enumerate().map(of).collect(),
             coupling: (self.coupling + step.clamp(-2.0 * LARGEST_STEP, 2.0 * LARGEST_STEP)).clamp(-7.0, STRONGEST.ln()),
