@@ -71,6 +71,7 @@ impl RigPage<'_> {
     pub fn to_html(self) -> String {
         let names = || self.joints.iter().map(|joint| joint.drawn.name.clone());
         let viewer = Viewer {
+            springs: None,
             title: format!("{}: {} bones", self.rig.name(), self.joints.len()),
             subtitle: format!("A skeleton and weights for a bare mesh, in motion: {}", self.motion),
             headline: Some(self.headline()),

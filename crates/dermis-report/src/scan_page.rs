@@ -139,6 +139,7 @@ impl ScanPage<'_> {
             + &section("Every scan", &table(&self.scans, self.near).to_html(&self.unit))
             + &weights_pictures(&studio, self.start, self.weights);
         let viewer = Viewer {
+            springs: None,
             title: format!("{}: weights from scans", self.rig.name()),
             subtitle: self.pairing.to_owned(),
             figures: figures(&self),

@@ -11,6 +11,7 @@ mod inverse;
 mod neural;
 mod rig;
 mod scans;
+mod secondary;
 mod suggest;
 mod transfer;
 mod viewer;
@@ -33,11 +34,12 @@ pub fn run(arguments: &[&str]) -> ExitCode {
         ["neural", folder, options @ ..] => neural::run(folder, options),
         ["rig", options @ ..] => rig::run(options),
         ["scans", options @ ..] => scans::run(options),
+        ["secondary", options @ ..] => secondary::run(options),
         ["suggest", options @ ..] => suggest::run(options),
         ["transfer", options @ ..] => transfer::run(options),
         ["viewer", options @ ..] => viewer::run(options),
         _ => crate::usage::usage(
-            "bench needs: confidence FOLDER [--json OUT], crowd [--json OUT] [--instances N] [--rounds N], decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], loop [DIR] [--json OUT] [--steps N] [--method NAME], neural DIR [--json OUT] [--poses N,...], python [--json OUT], rig [DIR] [--json OUT], scans [--json OUT] [--scans N] [--held-out N] [--rounds N], suggest [DIR] [--json OUT] [--draws N] [--starts N], transfer FOLDER [--json OUT], or viewer [--json OUT] [--vertices N] [--quick]",
+            "bench needs: confidence FOLDER [--json OUT], crowd [--json OUT] [--instances N] [--rounds N], decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], loop [DIR] [--json OUT] [--steps N] [--method NAME], neural DIR [--json OUT] [--poses N,...], python [--json OUT], rig [DIR] [--json OUT], scans [--json OUT] [--scans N] [--held-out N] [--rounds N], secondary FOLDER [--seed N] [--json OUT], suggest [DIR] [--json OUT] [--draws N] [--starts N], transfer FOLDER [--json OUT], or viewer [--json OUT] [--vertices N] [--quick]",
         ),
     }
 }
@@ -123,4 +125,33 @@ fn of_example(
 fn fail(reason: &str) -> ExitCode {
     eprintln!("error: {reason}");
     ExitCode::FAILURE
+}
+
+/// A table: its name among the rows, its title, and key, title and digits of its columns.
+type Table = (&'static str, &'static str, &'static [(&'static str, &'static str, usize)]);
+
+/// Prints tables as Markdown, those with rows.
+fn print_tables(tables: &[Table], rows: &[Value], machine: &Value) {
+    println!("{}", machine_line(machine));
+    for &(name, title, columns) in tables {
+        let own: Vec<&Value> = rows.iter().filter(|row| row["table"] == name).collect();
+        if own.is_empty() {
+            continue;
+        }
+        println!("\n{title}\n");
+        let titles: Vec<&str> = columns.iter().map(|(_, title, _)| *title).collect();
+        println!("| {} |\n|{}", titles.join(" | "), "---|".repeat(columns.len()));
+        for row in own {
+            let cells: Vec<String> = columns.iter().map(|(key, _, digits)| cell(&row[key], *digits)).collect();
+            println!("| {} |", cells.join(" | "));
+        }
+    }
+}
+
+fn cell(value: &Value, digits: usize) -> String {
+    match value {
+        Value::Number(number) => format!("{:.digits$}", number.as_f64().unwrap_or(f64::NAN)),
+        Value::String(text) => text.clone(),
+        _ => String::new(),
+    }
 }

@@ -2,13 +2,10 @@
 //!
 //! Runs the example `transfer_bench` of dermis-workflow over the garments in FOLDER.
 
-use super::machine_line;
+use super::{Table, print_tables};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
-
-/// A table: its name among the rows, its title, and key, title and digits of its columns.
-type Table = (&'static str, &'static str, &'static [(&'static str, &'static str, usize)]);
 
 const TABLES: [Table; 5] = [
     (
@@ -84,30 +81,7 @@ pub fn run(options: &[&str]) -> ExitCode {
         [folder, "--json", out] => (folder, Some(PathBuf::from(out))),
         _ => return crate::usage::usage("bench transfer takes: FOLDER [--json OUT]"),
     };
-    super::of_example("dermis-workflow", "transfer_bench", &[folder], out, print_tables)
-}
-
-fn print_tables(rows: &[Value], machine: &Value) {
-    println!("{}", machine_line(machine));
-    for (name, title, columns) in TABLES {
-        let own: Vec<&Value> = rows.iter().filter(|row| row["table"] == name).collect();
-        if own.is_empty() {
-            continue;
-        }
-        println!("\n{title}\n");
-        let titles: Vec<&str> = columns.iter().map(|(_, title, _)| *title).collect();
-        println!("| {} |\n|{}", titles.join(" | "), "---|".repeat(columns.len()));
-        for row in own {
-            let cells: Vec<String> = columns.iter().map(|(key, _, digits)| cell(&row[key], *digits)).collect();
-            println!("| {} |", cells.join(" | "));
-        }
-    }
-}
-
-fn cell(value: &Value, digits: usize) -> String {
-    match value {
-        Value::Number(number) => format!("{:.digits$}", number.as_f64().unwrap_or(f64::NAN)),
-        Value::String(text) => text.clone(),
-        _ => String::new(),
-    }
+    super::of_example("dermis-workflow", "transfer_bench", &[folder], out, |rows: &[Value], machine| {
+        print_tables(&TABLES, rows, machine);
+    })
 }

@@ -2,12 +2,13 @@
 
 use crate::tube::{Flesh, Tube};
 use crate::{Desk, exists};
-use dermis_workflow::deform::secondary::{Secondary, SecondarySettings, Spring};
+use dermis_workflow::deform::secondary::{Secondary, SecondarySettings, Spring, Springs, VertexSpring};
+use dermis_workflow::fits::secondary::flesh_gain;
 use dermis_workflow::io::gltf::{GlbScene, write_glb};
 use dermis_workflow::io::npz::{StoredFloat, read, write};
 use dermis_workflow::io::to_bytes;
 use dermis_workflow::io::{Contents, Record};
-use dermis_workflow::rig::glam::{DVec3, Vec4};
+use dermis_workflow::rig::glam::{DAffine3, DVec3, Vec4};
 use dermis_workflow::rig::{Mesh, WorldPose};
 use std::io::{Cursor, Write};
 
@@ -103,12 +104,15 @@ fn the_output_is_the_library_s_spring_on_the_base() {
 
     desk.good("pose m.dermis --motion walk.npz -o base.npz");
     let base = frames(&desk, "base.npz");
+    let model = dermis_workflow::load::load_model(&desk.path("m.dermis")).unwrap().0;
+    let flesh = flesh_gain(model.rig(), |_| false);
+    assert!(flesh.iter().any(|g| *g > 0.0));
     let gravity = SecondarySettings { gravity: DVec3::NEG_Y * 9.81, ..spring(2.5, 0.2) };
     let limited = SecondarySettings { limit: Some(0.02), ..spring(1.5, 0.0) };
     for (options, settings, gain, cuts) in [
-        ("2.5,0.4", spring(2.5, 0.4), vec![1.0; vertices], &[][..]),
-        // What is not said: damping 0.2, all vertices.
-        ("2.5", spring(2.5, 0.2), vec![1.0; vertices], &[]),
+        ("2.5,0.4 --secondary-gain 1", spring(2.5, 0.4), vec![1.0; vertices], &[][..]),
+        // What is not said: damping 0.2, more the deeper a vertex lies.
+        ("2.5", spring(2.5, 0.2), flesh.clone(), &[]),
         ("4,1.5 --secondary-gain 0.25", spring(4.0, 1.5), vec![0.25; vertices], &[]),
         ("2.5 --secondary-gain soft.npz --gravity 9.81", gravity, soft.clone(), &[]),
         ("2.5 --secondary-gain soft.npz --cuts 1,3", spring(2.5, 0.2), soft.clone(), &[1, 3]),
@@ -126,7 +130,7 @@ fn the_output_is_the_library_s_spring_on_the_base() {
         assert!(said.contains(&format!("{moving} vertices swing")) && !said.contains("assumed"), "{options}: {said}");
     }
     // In another format the same.
-    desk.good("pose m.dermis --motion walk.npz --secondary 2.5,0.4 -o x.mdd");
+    desk.good("pose m.dermis --motion walk.npz --secondary 2.5,0.4 --secondary-gain 1 -o x.mdd");
     let space = dermis_workflow::io::Space::default();
     let cache = dermis_workflow::io::point_cache::read_mdd(&desk.bytes("x.mdd"), "x.mdd", &space).unwrap();
     let found: Vec<Vec<DVec3>> = cache.records.into_iter().map(|r| r.positions.unwrap()).collect();
@@ -141,7 +145,7 @@ fn without_gain_motion_or_room_the_skin_is_known() {
     let line = "pose m.dermis --motion walk.npz -o x.npz --force --secondary 2";
     desk.good(&format!("{line} --secondary-gain 0 --gravity 9.81"));
     assert_eq!(desk.bytes("x.npz"), desk.bytes("base.npz"));
-    desk.good(&format!("{line} --secondary-limit 0 --gravity 9.81"));
+    desk.good(&format!("{line} --secondary-gain 1 --secondary-limit 0 --gravity 9.81"));
     assert_eq!(desk.bytes("x.npz"), desk.bytes("base.npz"));
 
     desk.put("still.npz", motion(&tube, &vec![tube.poses[2].clone(); 6], Some(&TIMES)));
@@ -163,7 +167,7 @@ fn frames_without_times_are_evenly_spaced_and_it_is_said() {
     desk.bad("pose m.dermis --motion timed.npz --fps 60 -o x.npz", &["--fps serves clips, poses without times"]);
     for (option, rate) in [("", 24.0), ("--fps 60", 60.0)] {
         let said =
-            desk.good(&format!("pose m.dermis --motion untimed.npz --secondary 3 {option} -o x.npz --force")).out;
+            desk.good(&format!("pose m.dermis --motion untimed.npz --secondary 3 --secondary-gain 1 {option} -o x.npz --force")).out;
         assert_eq!(said.contains("24 frames per second are assumed (--fps)"), option.is_empty(), "{said}");
         let times: Vec<f64> = (0..6).map(|n| f64::from(n) / rate).collect();
         let expected = swung(spring(3.0, 0.2), &vec![1.0; tube.mesh.positions.len()], &[], &times, &base);
@@ -214,7 +218,9 @@ fn springs_gains_and_cuts_that_make_no_sense_are_named() {
         ("--secondary 2 --secondary-limit -1", &["--secondary-limit"]),
         ("--secondary 2 --cuts 6", &["--cuts 6: the motion's 6 frames are numbered from 0"]),
         ("--secondary 2 --cuts 1,two", &["two"]),
-        ("--cuts 2", &["--secondary"]),
+        ("--cuts 2", &["without secondary motion cuts have no effect", "--secondary 2.5"]),
+        ("--no-secondary", &["has learnt no secondary motion"]),
+        ("--no-secondary --secondary 2", &["--no-secondary", "--secondary"]),
         ("--secondary-gain 0.5", &["--secondary"]),
     ] {
         desk.bad(&format!("pose m.dermis --motion walk.npz -o x.npz {options}"), says);
@@ -224,4 +230,94 @@ fn springs_gains_and_cuts_that_make_no_sense_are_named() {
     desk.bad(line, &["frame 2", "0 s after the one before it", "time must go forward"]);
     // Across a cut no time passes.
     desk.good(&format!("{line} --cuts 2"));
+}
+
+/// A bundle of a clip at 60 frames a second: the tube nods and is carried about, and its skin swings by planted springs.
+fn swinging(desk: &Desk, tube: &Tube, name: &str, rate: f64) -> Vec<Vec<DVec3>> {
+    let times: Vec<f64> = (0..90).map(|n| f64::from(n) / 60.0).collect();
+    let pose = |t: &f64| {
+        let (from, to) = (&tube.poses[1], &tube.poses[2]);
+        let part = 0.5 - 0.5 * (rate * t).cos();
+        let between = |(a, b): (&DAffine3, &DAffine3)| {
+            let ((scale, turn, at), (_, to, there)) = (a.to_scale_rotation_translation(), b.to_scale_rotation_translation());
+            let carried = DVec3::new((1.7 * rate * t).sin(), (2.3 * rate * t).cos(), 0.0) * 0.05;
+            DAffine3::from_scale_rotation_translation(scale, turn.slerp(to, part), at.lerp(there, part) + carried)
+        };
+        WorldPose::new(from.iter().zip(to.iter()).map(between).collect())
+    };
+    let poses: Vec<WorldPose> = times.iter().map(pose).collect();
+    desk.put("still.npz", motion(tube, &poses, Some(&times)));
+    desk.good("pose m.dermis --motion still.npz -o calm.npz --force");
+    let mut skins = frames(desk, "calm.npz");
+    let vertex = |p: &DVec3| {
+        let spring = Spring::new(4.0 + p.length(), 0.15).unwrap();
+        VertexSpring { spring, stiffening: 0.0, limit: 1.0 }
+    };
+    let springs = Springs::new(tube.mesh.positions.iter().map(vertex).collect(), 150.0).unwrap();
+    let mut state = Secondary::learnt([&springs], &tube.mesh).unwrap();
+    skins.iter_mut().for_each(|skin| state.apply(1.0 / 60.0, skin).unwrap());
+    let record = |(at, skin): (usize, &Vec<DVec3>)| Record {
+        label: format!("{name} {at}"),
+        time: Some(times[at]),
+        pose: Some(poses[at].clone()),
+        positions: Some(skin.clone()),
+        importance: 1.0,
+        local: None,
+    };
+    let records = skins.iter().enumerate().map(record).collect();
+    let bundle = to_bytes(|out| write(&Contents { records, ..tube.contents() }, StoredFloat::Double, out)).unwrap();
+    desk.put(&format!("{name}.npz"), bundle);
+    skins
+}
+
+/// The story: a clip teaches the model to swing, another clip shows that it does, and nothing swings that was not taught.
+#[test]
+fn a_clip_teaches_the_model_to_swing() {
+    let (desk, tube) = desk();
+    swinging(&desk, &tube, "nod", 7.0);
+    swinging(&desk, &tube, "shake", 11.0);
+    let unseen = swinging(&desk, &tube, "run", 9.0);
+    let fit = "fit a.npz --examples a.npz --method own-weights --folds 0";
+    let said = desk.good(&format!("{fit} --secondary-from nod.npz shake.npz -o s.dermis --json")).json();
+    let found = &said["secondary"];
+    assert!(found["kept"] == true && found["left_out"].as_f64().unwrap() < 0.2 && found["clips"] == 2, "{found}");
+    assert_eq!(said["report"]["secondary"]["kept"], true);
+
+    let said = desk.good("pose s.dermis --motion run.npz -o swung.npz").out;
+    assert!(said.contains("secondary motion as learnt: 74 vertices swing"), "{said}");
+    desk.good("pose s.dermis --motion run.npz -o calm.npz --force --no-secondary");
+    let (swung, calm) = (frames(&desk, "swung.npz"), frames(&desk, "calm.npz"));
+    let rms = |a: &[Vec<DVec3>], b: &[Vec<DVec3>]| {
+        a.iter().flatten().zip(b.iter().flatten()).map(|(a, b)| a.distance_squared(*b)).sum::<f64>().sqrt()
+    };
+    assert!(rms(&swung, &unseen) < 0.2 * rms(&calm, &unseen), "{} {}", rms(&swung, &unseen), rms(&calm, &unseen));
+    // Without the springs it is the model that was not taught.
+    desk.good("pose m.dermis --motion run.npz -o plain.npz");
+    assert_eq!(frames(&desk, "plain.npz"), calm);
+    // A cut puts the skin to rest.
+    desk.good("pose s.dermis --motion run.npz -o cut.npz --cuts 40");
+    assert_eq!(frames(&desk, "cut.npz")[40], calm[40]);
+    // The recipe in the model makes the same bytes again.
+    desk.good("fit --recipe s.dermis -o again.dermis");
+    assert_eq!(desk.bytes("again.dermis"), desk.bytes("s.dermis"));
+}
+
+#[test]
+fn clips_that_teach_nothing_are_said_to() {
+    let (desk, tube) = desk();
+    swinging(&desk, &tube, "nod", 7.0);
+    let fit = "fit a.npz --examples a.npz --method own-weights --folds 0 -o s.dermis --force --secondary-from";
+    // A skin that is where the model puts it.
+    desk.good("pose m.dermis --motion nod.npz -o nod_calm.npz");
+    let said = desk.good(&format!("{fit} nod_calm.npz"));
+    assert!(said.out.contains("warning: secondary motion is not kept"), "{}", said.out);
+    assert!(!desk.good("pose s.dermis --motion walk.npz -o x.npz").out.contains("secondary motion"));
+    desk.put("untimed.npz", {
+        let mut contents = read(&desk.bytes("nod.npz"), "nod.npz").unwrap();
+        contents.records.iter_mut().for_each(|record| record.time = None);
+        to_bytes(|out| write(&contents, StoredFloat::Double, out)).unwrap()
+    });
+    desk.bad(&format!("{fit} untimed.npz"), &["has no time", "--secondary-from takes frames of animations"]);
+    desk.bad(&format!("{fit} a.npz"), &["secondary motion"]);
+    desk.bad(&format!("{fit} nod.npz --method mwe --accumulate part"), &["--secondary-from"]);
 }

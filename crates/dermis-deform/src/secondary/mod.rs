@@ -33,6 +33,7 @@
 mod net;
 mod spring;
 
+pub use net::edges;
 pub use spring::{FASTEST, SLOWEST, STIFFEST, STRONGEST, Spring, Springs, VertexSpring};
 
 use dermis_rig::Mesh;

@@ -18,6 +18,12 @@ const LARGEST_TURN: f64 = 2.0;
 /// Two rows of a map of offset and speed.
 type Free = [[f64; 2]; 2];
 
+/// The vertices that springs tie to each: those at the other ends of its edges, seams welded.
+pub fn edges(mesh: &Mesh) -> Neighbours {
+    let place = welded(&mesh.positions);
+    mesh.neighbours_along_polygons(&place).for_all(&place)
+}
+
 /// The edges of a skin with what a step needs.
 #[derive(Clone, Debug)]
 pub(super) struct Net<const L: usize> {
@@ -36,18 +42,18 @@ pub(super) struct Net<const L: usize> {
 impl<const L: usize> Net<L> {
     /// Of the edges of a mesh, seams welded.
     pub fn new(lanes: [&Springs; L], mesh: &Mesh) -> Self {
-        let place = welded(&mesh.positions);
-        let neighbours = mesh.neighbours_along_polygons(&place).for_all(&place);
-        let degree = (0..place.len()).map(|v| neighbours.of(v).len()).max().unwrap_or(0);
+        let neighbours = edges(mesh);
+        let count = mesh.positions.len();
+        let degree = (0..count).map(|v| neighbours.of(v).len()).max().unwrap_or(0);
         let couplings = lanes.map(Springs::coupling);
         // No eigenvalue of a sum over edges is beyond twice the largest degree.
         let of_edges = 2.0 * couplings.into_iter().fold(0.0, f64::max) * degree as f64;
         let all = || lanes.iter().flat_map(|springs| springs.vertices());
         let of_cube = all().map(|v| 3.0 * v.stiffening * v.limit * v.limit).fold(0.0, f64::max);
         let fastest = all().map(|v| v.spring.omega()).fold(0.0, f64::max);
-        let none = vec![DVec3::ZERO; place.len()];
+        let none = vec![DVec3::ZERO; count];
         let rates = [(of_edges + of_cube).sqrt(), fastest];
-        let free = (f64::NAN, vec![[[Free::default(); 2]; L]; place.len()]);
+        let free = (f64::NAN, vec![[[Free::default(); 2]; L]; count]);
         Self { neighbours, couplings, now: none.clone(), next: none, rates, free }
     }
 

@@ -23,8 +23,8 @@
 //! The first two frames of a clip give offset and speed to begin with, and count for nothing. A vertex stops at [`REACH`] times the largest
 //! offset that it had in the clips.
 //!
-//! **Whether to have it** is asked of clips that are left out, one after another (or the second half of a single clip, then the first).:
-//! springs are kept if a simulation leaves at most [`LEAST_GAIN`] of what the model alone leaves.
+//! **Whether to have it** is asked of clips that are left out, one after another (or of the halves of a single clip),
+//! with the limits of all: springs are kept if a simulation leaves at most [`LEAST_GAIN`] of what the model alone leaves.
 //!
 //! Source: none has published it; the equation is that of masses and springs (Provot 1995) with Duffing's stiffening.
 
@@ -34,10 +34,10 @@ mod run;
 pub use flesh::flesh_gain;
 
 use crate::training::{Cancelled, Progress};
-use dermis_deform::secondary::{FASTEST, SLOWEST, STIFFEST, STRONGEST, SecondaryError, Spring, Springs, VertexSpring};
+use dermis_deform::secondary::{FASTEST, SLOWEST, STIFFEST, STRONGEST, SecondaryError, Spring, Springs, VertexSpring, edges};
 use dermis_rig::Mesh;
 use dermis_rig::glam::{DVec3, Vec3};
-use dermis_rig::mesh::{Neighbours, welded};
+use dermis_rig::mesh::Neighbours;
 use dermis_rig::progress::proceed;
 use rayon::prelude::*;
 use run::{Sums, errors, parameter_sums};
@@ -179,14 +179,15 @@ pub fn learn_springs(mesh: &Mesh, clips: &[Clip], progress: Progress<'_>) -> Res
     let frames = all.iter().map(|shot| shot.frames.len() - run::GIVEN).sum();
     let folds = parts.len().min(MOST_FOLDS);
     let steps = (1 + folds) * (ROUNDS + 1);
-    let mut fit = Fit { mesh, neighbours: Fit::edges(mesh), progress, done: 0, steps };
-    let (springs, training) = fit.run(&all)?;
+    let mut fit = Fit { mesh, neighbours: edges(mesh), progress, done: 0, steps };
+    let limits = limits(mesh, &all);
+    let (springs, training) = fit.run(&all, &limits)?;
     let (mut left, mut alone, mut ratios) = (0.0, 0.0, Vec::new());
     for fold in 0..folds {
         let of_fold = |at: usize| at % folds == fold;
         let (held, others): (Vec<_>, Vec<_>) = parts.iter().enumerate().partition(|(at, _)| of_fold(*at));
         let others: Vec<&Shot> = others.into_iter().map(|(_, clip)| *clip).collect();
-        let (without, _) = fit.run(&others)?;
+        let (without, _) = fit.run(&others, &limits)?;
         for (_, clip) in held {
             let (error, of_model) = (errors(mesh, &[clip], &without)?.iter().sum::<f64>(), clip.alone());
             ratios.push((clip.name.clone(), ratio(error, of_model)));
@@ -252,30 +253,23 @@ struct Guess {
 }
 
 impl Fit<'_> {
-    /// The edges that springs have, with neighbours for every vertex of a seam.
-    fn edges(mesh: &Mesh) -> Neighbours {
-        let place = welded(&mesh.positions);
-        mesh.neighbours_along_polygons(&place).for_all(&place)
-    }
-
     fn step(&mut self, to: usize) -> Result<(), Cancelled> {
         self.done = to;
         proceed(self.progress, to.min(self.steps), self.steps)
     }
 
     /// The springs that clips show, and the rms error they leave, of the model's.
-    fn run(&mut self, clips: &[&Shot<'_>]) -> Result<(Springs, f64), SecondaryFitError> {
+    fn run(&mut self, clips: &[&Shot<'_>], limits: &[f64]) -> Result<(Springs, f64), SecondaryFitError> {
         let start = self.done;
-        let limits = limits(self.mesh, clips);
-        let mut guess = self.first(clips, &limits)?;
+        let mut guess = self.first(clips, limits)?;
         self.step(start + 1)?;
         let alone: f64 = clips.iter().map(|clip| clip.alone()).sum();
         let pull = SMOOTH * alone / limits.len().max(1) as f64;
         let mut damping = 1e-2;
-        let mut cost = self.cost(clips, &guess, &limits)?;
+        let mut cost = self.cost(clips, &guess, limits)?;
         'rounds: for round in 0..ROUNDS {
             let means = self.means(&guess.vertices);
-            let sums = parameter_sums(self.mesh, clips, |change| guess.changed(change, &limits))?;
+            let sums = parameter_sums(self.mesh, clips, |change| guess.changed(change, limits))?;
             let drawn = |guess: &Guess| -> f64 {
                 let far =
                     guess.vertices.iter().zip(&means).map(|(t, m)| (0..3).map(|i| (t[i] - m[i]).powi(2)).sum::<f64>());
@@ -285,7 +279,7 @@ impl Fit<'_> {
             let mut share = 1.0;
             for _ in 0..5 {
                 let tried = guess.moved(&sums, &means, pull, damping, share);
-                let found = self.cost(clips, &tried, &limits)?;
+                let found = self.cost(clips, &tried, limits)?;
                 if found + drawn(&tried) < before {
                     let gain = 1.0 - (found + drawn(&tried)) / before;
                     (guess, cost) = (tried, found);
@@ -301,7 +295,7 @@ impl Fit<'_> {
             break;
         }
         self.step(start + 1 + ROUNDS)?;
-        Ok((guess.springs(&limits)?, ratio(cost, alone)))
+        Ok((guess.springs(limits)?, ratio(cost, alone)))
     }
 
     /// The best of a few frequencies and dampings at every vertex, as if all others had the same.

@@ -844,6 +844,8 @@ def pose(
     normals: bool = False,
     base_cache: Path | None = None,
     swing: dict[str, Any] | None = None,
+    still: bool = False,
+    cuts: Sequence[int] = (),
     partial: bool | None = None,
     fps: float | None = None,
     replace: bool = False,
@@ -864,8 +866,12 @@ def pose(
     base_cache : path, optional
         Positions of a given base in every frame.
     swing : dict, optional
-        Soft parts that swing: ``frequency`` (cycles per second), ``damping``, ``gain``, ``gravity`` (m/s²), ``limit``
-        (metres), ``cuts``.
+        Soft parts that swing by one spring: ``frequency`` (cycles per second), ``damping``, ``gain`` (``"rig"``, a number or a
+        file), ``gravity`` (m/s²), ``limit`` (metres). Springs that the model has learnt swing without it.
+    still : bool
+        Whether the springs that the model has learnt are left out.
+    cuts : sequence of int
+        Frames that begin after a cut: the skin starts at rest there.
     partial : bool, optional
         Whether the motion may lack bones of the rig, which then stay at rest; false by default.
     fps : float, optional
@@ -881,8 +887,8 @@ def pose(
         What was written, and how far the motion is from training.
     """
     recipe = _given(
-        model=_input(model), motion=_input(motion), base_cache=_input(base_cache), swing=swing, normals=normals,
-        read=_read(fps=fps, partial=partial), out=_text(out), existing=_existing(replace),
+        model=_input(model), motion=_input(motion), base_cache=_input(base_cache), swing=swing, still=still or None,
+        cuts=list(cuts) or None, normals=normals, read=_read(fps=fps, partial=partial), out=_text(out), existing=_existing(replace),
     )
     return run({"pose": recipe}, progress)  # type: ignore[no-any-return]
 

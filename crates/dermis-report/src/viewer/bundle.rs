@@ -1,12 +1,13 @@
 //! The modules of `js/` as one script: a page that is opened from a disk cannot import.
 
 /// The modules, each after those that it imports.
-const MODULES: [&str; 5] = [
+const MODULES: [&str; 6] = [
     include_str!("../../../../js/dermis_rotation.js"),
     include_str!("../../../../js/dermis_drivers.js"),
     include_str!("../../../../js/dermis_extension.js"),
     include_str!("../../../../js/dermis_glb.js"),
     include_str!("../../../../js/dermis_skin.js"),
+    include_str!("../../../../js/dermis_springs.js"),
 ];
 
 /// Returns a script that defines `Dermis`, with what the page uses of the modules.
@@ -44,7 +45,7 @@ mod tests {
     #[test]
     fn what_the_page_uses_is_there() {
         let script = dermis();
-        for name in ["readGlb", "readGltf", "sampleClip", "worldMatrices", "Skin", "Drivers"] {
+        for name in ["readGlb", "readGltf", "sampleClip", "worldMatrices", "Skin", "Springs", "Drivers"] {
             let listed = script.lines().any(|line| line.starts_with("Object.assign(Dermis") && line.contains(name));
             assert!(listed, "{name}");
         }

@@ -49,8 +49,33 @@ pub struct Viewer {
     pub ground: Option<f64>,
     /// How sure joints are, 0 to 1, by name: the picture then marks them, from red to green.
     pub sure: Vec<(String, f64)>,
+    /// What swings while the clip plays, if anything does.
+    pub springs: Option<ViewerSprings>,
     /// HTML below all else, such as drawings of [`crate::svg`] and tables; written as it is.
     pub below: String,
+}
+
+/// Springs of the skin, which swings while the clip plays (`js/dermis_springs.js`).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ViewerSprings {
+    /// Per vertex radians per second, damping ratio, stiffening and limit.
+    pub vertices: Vec<[f64; 4]>,
+    /// Per vertex those that edges tie to it.
+    pub neighbours: Vec<Vec<u32>>,
+    /// Stiffness of the edges.
+    pub coupling: f64,
+}
+
+impl ViewerSprings {
+    /// The springs as the page holds them, viewer/unpack.js reads them: all numbers of a kind one after the other, little-endian.
+    fn packed(&self) -> Vec<u8> {
+        let entries: usize = self.neighbours.iter().map(Vec::len).sum();
+        let head = [self.vertices.len() as u32, entries as u32].into_iter().flat_map(u32::to_le_bytes);
+        let vertices = self.vertices.iter().flatten().flat_map(|x| x.to_le_bytes());
+        let counts = self.neighbours.iter().map(|row| row.len() as u32);
+        let rows = counts.chain(self.neighbours.iter().flatten().copied()).flat_map(u32::to_le_bytes);
+        self.coupling.to_le_bytes().into_iter().chain(head).chain(vertices).chain(rows).collect()
+    }
 }
 
 /// A frame of the clip.
@@ -167,6 +192,7 @@ impl Viewer {
             "below" => self.below.clone(),
             _ => String::new(),
         });
+        let springs = self.springs.as_ref().map_or_else(Vec::new, |springs| pack::deflated(&springs.packed()));
         let glb = STANDARD.encode(packed.as_ref().map_or(&self.glb, |packed| &packed.bytes));
         Document {
             title: &self.title,
@@ -175,6 +201,7 @@ impl Viewer {
             data: &[
                 Data { id: "page-data", kind: DataKind::Json, text: &json(&data) },
                 Data { id: "page-glb", kind: DataKind::Bytes, text: &glb },
+                Data { id: "page-springs", kind: DataKind::Bytes, text: &STANDARD.encode(&springs) },
                 Data { id: "page-skins", kind: DataKind::Bytes, text: &STANDARD.encode(&skins) },
             ],
             scripts: &[&bundle::dermis(), VIEW_SCRIPT, VIEWER_SCRIPT],

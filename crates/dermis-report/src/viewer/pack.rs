@@ -36,6 +36,14 @@ pub(super) struct Packed {
     pub deviation: f64,
 }
 
+/// The bytes compressed by zlib, as the page reads them.
+pub(super) fn deflated(bytes: &[u8]) -> Vec<u8> {
+    let mut out = ZlibEncoder::new(Vec::new(), Compression::best());
+    // Writing to memory does not fail.
+    let written = out.write_all(bytes).and_then(|()| out.finish());
+    written.unwrap_or_default()
+}
+
 /// Returns the GLB as the page holds it; `None` for bytes that are no GLB of a skinned mesh.
 pub(super) fn pack(glb: &[u8]) -> Option<Packed> {
     let source = Source::read(glb)?;

@@ -40,6 +40,18 @@ async function readSkins(text, packed, vertices) {
   });
 }
 
+/// Returns the springs of the page; null without any.
+async function readSprings(text) {
+  if (!text) return null;
+  const { buffer, byteOffset } = await inflate(text), view = new DataView(buffer, byteOffset);
+  const [coupling, vertices, entries] = [view.getFloat64(0, true), view.getUint32(8, true), view.getUint32(12, true)];
+  const numbers = Float64Array.from({ length: 4 * vertices }, (_, i) => view.getFloat64(16 + 8 * i, true));
+  const whole = (count, from) => Uint32Array.from({ length: count }, (_, i) => view.getUint32(from + 4 * i, true));
+  const counts = whole(vertices, 16 + 32 * vertices), starts = new Uint32Array(vertices + 1);
+  counts.forEach((count, v) => { starts[v + 1] = starts[v] + count; });
+  return new Dermis.Springs({ vertices: numbers, starts, neighbours: whole(entries, 16 + 36 * vertices), coupling });
+}
+
 /// Takes bytes one after the other.
 function takerOf(bytes, from) {
   return (count) => {

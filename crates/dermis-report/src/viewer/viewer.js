@@ -32,9 +32,10 @@
     const [main] = character.kinds;
     const frames = character.clip ? data.frames : [];
     const known = { learnt: [], base: [] }, whole = []; // by frame: errors, and whether every number of the true skin is finite
+    const springs = await readSprings(document.getElementById("page-springs").textContent.trim());
     const targets = await readSkins(document.getElementById("page-skins").textContent.trim(), frames.map(({ target }) => target), character.vertices);
     const hasTargets = targets.some(Boolean);
-    const state = { mode: hasTargets && data.given !== "truth" ? "target" : main, colour: hasTargets && data.given === "truth" ? "error" : "plain", bones: sureOf.size > 0, pose: null, shapes: {}, skins: null };
+    const state = { mode: hasTargets && data.given !== "truth" ? "target" : main, colour: hasTargets && data.given === "truth" ? "error" : "plain", bones: sureOf.size > 0, swings: springs !== null, swung: null, pose: null, shapes: {}, skins: null };
     const ground = data.ground === null ? null : makeGround(data.ground, character.size);
     const withUnit = (v) => `${digits(v)} ${data.unit}`;
 
@@ -70,13 +71,16 @@
     if (kinds.length > 1) group("Show", [modes]).classList.add("modes");
     const colours = makeSegments(element, "Colour", [["error", "error"], ["plain", "plain"]], (colour) => { state.colour = colour; pose(); });
     if (hasTargets && !alone) group("Colour", [colours]);
+    const swing = makeToggle(element, "secondary motion", (on) => { state.swings = on; swing.mark(on); pose(); });
     const bones = makeToggle(element, "skeleton", (on) => { state.bones = on; refresh(); });
     const reset = element("button", "plain", "Reset view");
     reset.type = "button";
     const resetView = () => { stage.state.split = 0.5; stage.state.vertex = -1; stage.frame(true); refresh(); };
     reset.onclick = resetView;
     const picture = element("div", "picture");
-    picture.append(bones, reset);
+    swing.hidden = springs === null || frames.length < 2;
+    swing.mark(state.swings);
+    picture.append(swing, bones, reset);
     const ramp = element("div", "ramp");
     const bar = element("canvas");
     bar.width = 256; bar.height = 1;
@@ -124,12 +128,13 @@
     };
     /// Errors of a kind of skin in a frame with a true skin: a clip plays again and again, and they stay what they are.
     const errorsOf = (kind, at, skin) => {
-      if (!known[kind][at]) {
+      const measured = () => {
         const { errors, rms, max } = measure(skin.positions().map((x, i) => x - targets[at][i]), data.scale);
         // What is not finite is drawn in a colour of its own, which −1 stands for.
-        known[kind][at] = { errors, rms, max, drawn: errors.every(Number.isFinite) ? errors : errors.map((e) => (Number.isFinite(e) ? e : -1)) };
-      }
-      return known[kind][at];
+        return { errors, rms, max, drawn: errors.every(Number.isFinite) ? errors : errors.map((e) => (Number.isFinite(e) ? e : -1)) };
+      };
+      // A skin that swings depends on how the clip came here.
+      return skin.swings ? measured() : (known[kind][at] ??= measured());
     };
     /// Positions as the picture shows them, which follows the character. A shape is of the pose that is shown when it is made.
     const beside = (positions) => positions.map((x, i) => x - state.pose.moved[i % 3]);
@@ -142,7 +147,7 @@
     const shapeOf = (kind, skin, at) => {
       const shape = lazily(() => makeShape(beside(skin.positions()), character.triangles));
       if (at >= 0) Object.assign(shape, errorsOf(kind, at, skin));
-      if (!stage.context() || ![skin.rows, skin.weights].every((list) => list.every(Number.isFinite))) return shape;
+      if (!stage.context() || skin.swings || ![skin.rows, skin.weights].every((list) => list.every(Number.isFinite))) return shape;
       return onCard(shape, kind, { rows: skin.rows, weights: skin.weights, errors: shape.drawn ?? null });
     };
     /// The shape of a true skin.
@@ -151,6 +156,18 @@
       whole[at] ??= targets[at].every(Number.isFinite);
       return stage.context() && whole[at] ? onCard(shape, "target", { points: targets[at], origin: state.pose.moved, errors: null }) : shape;
     };
+    /// Adds secondary motion to the model's skin while the clip plays. A moment by itself shows the skin at rest.
+    const letSwing = (time) => {
+      if (!springs) return;
+      const passed = time - state.swung;
+      const goesOn = state.swings && row.playing() && panel.turns.size === 0;
+      const follows = goesOn && state.swung !== null && passed > 0 && passed < 0.5;
+      if (!follows) springs.reset();
+      state.swung = goesOn ? time : null;
+      if (!goesOn) return;
+      const skin = state.skins[main], positions = springs.apply(follows ? passed : 1, Float64Array.from(skin.positions()));
+      Object.assign(skin, { swings: true, positions: () => positions });
+    };
     /// Computes the skins of the pose that is asked for.
     const pose = () => {
       try {
@@ -158,6 +175,7 @@
         const frame = panel.turns.size === 0 ? row.frame() : -1;
         const at = frame >= 0 && targets[frame] ? frame : -1;
         state.skins = Object.fromEntries(character.kinds.map((kind) => [kind, character.skin(state.pose, kind)]));
+        letSwing(row.time());
         state.shapes = Object.fromEntries(character.kinds.map((kind) => [kind, shapeOf(kind, state.skins[kind], at)]));
         if (at >= 0) state.shapes.target = targetOf(at);
         stage.forget();
@@ -247,6 +265,18 @@
         panel.turn(found.node, degrees);
       },
       frames: time,
+      /// Every skin from the first frame to this one with secondary motion, the last returned.
+      swing: (frame) => {
+        springs.reset();
+        let positions = null;
+        for (let at = 0; at <= frame; at++) {
+          const dt = at > 0 ? frames[at].time - frames[at - 1].time : 1;
+          positions = springs.apply(dt, Float64Array.from(character.skin(character.pose(frames[at].time, new Map()), main).positions()));
+        }
+        springs.reset();
+        state.swung = null;
+        return positions;
+      },
       /// Positions and normals of the picture: those that the card computed for it, null without one, and those of this script. Waits
       /// for the card.
       picture: (kind = main) => {

@@ -377,13 +377,16 @@ impl LinearExport {
 
 impl ExportOutcome {
     /// What the format changed or left out, in words.
-    pub fn changes(&self) -> &[String] {
-        match &self.made {
+    pub fn changes(&self) -> Vec<String> {
+        let of_format = match &self.made {
             ExportMade::Baked { exported, .. } => &exported.changes,
             ExportMade::Driven(driven) => &driven.changes,
             ExportMade::PoseSpace(made) => &made.changes,
             ExportMade::Linear(compiled) => &compiled.changes,
-        }
+        };
+        let swings = self.model.springs().is_some() && self.page.is_none();
+        let left = swings.then(|| "secondary motion, which shapes of poses do not have: dermis pose bakes it".into());
+        of_format.iter().cloned().chain(left).collect()
     }
 
     /// `export --json`.

@@ -7,15 +7,16 @@ use crate::load::{FileNote, PoseSet, ReadOptions, load_motion, load_pose_sets};
 use crate::measure::measure;
 use crate::output::Output;
 use crate::recipe::{FitRecipe, Input, Watch, is_page, seen, step};
-use crate::report::viewer::{Shown as OnPage, Viewer, ViewerContents, ViewerCost, ViewerFrame, every, headline};
+use crate::report::viewer::{Shown as OnPage, Viewer, ViewerContents, ViewerCost, ViewerFrame, ViewerSprings, every, headline};
 use crate::report::{ScoredExamples, SetRole, unit_of};
 use crate::skins::WriteOptions;
 use crate::verbs::export::drivers::{
     Driven, DrivenGlb, DrivenReport, MorphNormals, PoseSpaceReport, Refusal, driven_glb, pose_space_glb, refusal,
 };
+use dermis_deform::secondary::{Springs, VertexSpring, edges};
 use dermis_io::ModelFile;
 use dermis_report::page::shown_positions;
-use dermis_rig::{ExampleSet, Frame, Motion};
+use dermis_rig::{ExampleSet, Frame, Mesh, Motion};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -196,7 +197,11 @@ impl ViewerExport {
         let frames = shown.map_or(&[][..], |shown| &shown.motion.frames);
         let truth = shown.and_then(|shown| shown.truth.as_ref());
         let step = every(truth.map_or(0, ExampleSet::len), rig.mesh().positions.len());
-        let (figures, notes) = (made.figures(glb), made.notes(glb, &unit, truth.map(|_| step)));
+        let (figures, mut notes) = (made.figures(glb), made.notes(glb, &unit, truth.map(|_| step)));
+        let swings = model.springs().is_some() && frames.len() > 1;
+        if swings {
+            notes.push("The skin swings while the clip plays: the model has learnt springs. A moment by itself shows it at rest.".into());
+        }
         let frames = frames.iter().enumerate().map(|(at, frame)| ViewerFrame {
             label: frame.label.clone(),
             time: frame.time.unwrap_or(at as f64 / 24.0),
@@ -214,9 +219,21 @@ impl ViewerExport {
             figures,
             notes,
             unit,
+            springs: model.springs().filter(|_| swings).map(|springs| springs_of(springs, rig.mesh())),
             frames: frames.collect(),
             ..Viewer::default()
         }
+    }
+}
+
+/// Springs for the page.
+fn springs_of(springs: &Springs, mesh: &Mesh) -> ViewerSprings {
+    let row = |v: &VertexSpring| [v.spring.omega(), v.spring.damping(), v.stiffening, v.limit];
+    let edges = edges(mesh);
+    ViewerSprings {
+        vertices: springs.vertices().iter().map(row).collect(),
+        neighbours: (0..mesh.positions.len()).map(|v| edges.of(v).to_vec()).collect(),
+        coupling: springs.coupling(),
     }
 }
 
