@@ -319,6 +319,43 @@ class DERMIS_OT_save_model(examples.OfCharacter, bpy.types.Operator):
             raise Unreadable(str(wrong)) from None
 
 
+class DERMIS_OT_open_model(examples.OfCharacter, bpy.types.Operator):
+    """Show a model from a file (.dermis) that was made elsewhere, of this character"""
+
+    bl_idname = "dermis.open_model"
+    bl_label = "Open Model"
+    bl_options = {"REGISTER", "UNDO"}
+
+    filepath: bpy.props.StringProperty(subtype="FILE_PATH")
+    filter_glob: bpy.props.StringProperty(default="*.dermis", options={"HIDDEN"})
+
+    def invoke(self, context, event):
+        context.window_manager.fileselect_add(self)
+        return {"RUNNING_MODAL"}
+
+    def run(self, context, thing):
+        own, path = thing.dermis, pathlib.Path(bpy.path.abspath(self.filepath))
+        if own.session.folder:
+            raise Unreadable("The character's session has models of its own. Close it first")
+        try:
+            data = path.read_bytes()
+            model = needed().Model.read(data)
+        except (OSError, ValueError) as wrong:
+            raise Unreadable(f"{path.name} cannot be read: {wrong}") from None
+        live.Match(model.rig, thing)
+        character.renew(thing)
+        store.put_bytes(own, "model_bytes", data)
+        own.model, own.fitted_by = store.digest(data), live.FILE
+        own.headline, own.verdict, own.warnings = path.name, "", ""
+        own["chosen_strength"], own["learnt_shape_keys"] = 0.0, False
+        own.worst.clear()
+        if "report" in own.keys():
+            del own["report"]
+        live.refresh(thing)
+        swings = ". It swings while frames follow each other" if model.springs() else ""
+        self.report({"INFO"}, f"{path.name}: {model.method}{swings}")
+
+
 class DERMIS_OT_suggest(jobs.JobOperator, bpy.types.Operator):
     """Find the frames of the armature's action that the model knows least, and go to the first"""
 
@@ -359,6 +396,7 @@ CLASSES = (
     DERMIS_OT_fit,
     DERMIS_OT_apply_strength,
     DERMIS_OT_report,
+    DERMIS_OT_open_model,
     DERMIS_OT_save_model,
     DERMIS_OT_suggest,
 )

@@ -25,8 +25,12 @@ from .reading import Unreadable
 
 MODIFIER = "Dermis"
 CORRECTION, REPLACE = "CORRECTION", "REPLACE"
+# Frames that are farther apart, in seconds, do not follow each other.
+LONGEST = 0.5
 # What `fitted_by` says of a model of a session.
 SESSION = "SESSION"
+# And of a model from a file.
+FILE = "FILE"
 # Modifiers that add, remove or reorder vertices.
 CHANGES_TOPOLOGY = {
     "ARRAY", "BEVEL", "BOOLEAN", "BUILD", "DECIMATE", "EDGE_SPLIT", "EXPLODE", "MASK", "MIRROR", "MULTIRES", "NODES",
@@ -55,30 +59,48 @@ class Running:
             raise Unreadable(f"The mesh had {own.vertices} vertices when the model was fitted, and has {len(thing.data.vertices)}")
         self.carrier = _carrier(thing)
         self.flat = np.empty((len(thing.data.vertices), 3), dtype=np.float32)
+        self.springs, self.frame = self.model.springs(), None
         self.last = None
         self.degrees, self.joint, self.unreached, self.failed = float("nan"), "", 0, ""
 
-    def show(self, thing, depsgraph):
-        """Writes the skin of the pose that is shown, if it has changed."""
+    def show(self, thing, depsgraph, scene):
+        """Writes the skin of the pose that is shown, if it has changed, and lets it swing from frame to frame."""
         shown = self.bones.matrices(self.rig.evaluated_get(depsgraph))
         against = np.linalg.inv(np.array(self.rig.matrix_world)) @ np.array(thing.matrix_world)
         key = shown.tobytes() + against.tobytes()
-        if key == self.last:
+        frame = scene.frame_current_final if self.springs else self.frame
+        if key == self.last and frame == self.frame:
             return
         self.last = key
         pose = self.place @ shown.astype(np.float64)
         own = np.linalg.inv(self.place @ against)
+        found = self.model(pose) if self.springs or self.mode == REPLACE else None
+        offsets = self.swung(found, np.array(thing.matrix_world) @ own, scene) if self.springs else None
         if self.mode == CORRECTION:
-            found, self.unreached = self.model.displacements(pose)
+            found, self.unreached = self.model.displacements(pose, offsets=offsets)
             np.matmul(found, own[:3, :3].T.astype(np.float32), out=self.flat)
         else:
-            found = self.model(pose)
+            found = found if offsets is None else found + offsets
             np.copyto(self.flat, reading.points(own, found.astype(np.float64)))
         degrees, joints = self.model.degrees_from_training(pose)
         self.degrees, self.joint = float(degrees[0]), joints[0] or ""
         mesh = self.carrier.data
         mesh.attributes["position"].data.foreach_set("vector", self.flat.ravel())
         mesh.update_tag()
+
+
+    def swung(self, skin, to_world, scene):
+        """How far every vertex of a skin swings from it, in the model's own space. A frame that does not follow the last is at rest."""
+        frame, rate = scene.frame_current_final, scene.render.fps / scene.render.fps_base
+        passed = float("inf") if self.frame is None else (frame - self.frame) / rate
+        if not 0 < passed <= LONGEST:
+            self.springs.reset()
+        self.frame = frame
+        scale = np.cbrt(abs(np.linalg.det(to_world[:3, :3])))
+        way = to_world.copy()
+        way[:3] /= scale
+        offsets = self.springs.apply(passed, reading.points(way, skin.astype(np.float64)))
+        return offsets @ way[:3, :3].astype(np.float32)
 
 
 def model_of(thing):
@@ -93,8 +115,9 @@ def model_of(thing):
     data = own.get("model_bytes")
     if not own.model or not isinstance(data, bytes):
         raise Unreadable(f"{thing.name} has no model yet. Press Fit")
-    # A session may have begun with another file of the character.
-    key = (own.model, thing.name if own.fitted_by == SESSION else "")
+    # A session may have begun with another file of the character, and a model be made of one.
+    is_of_file = own.fitted_by in (SESSION, FILE)
+    key = (own.model, thing.name if is_of_file else "")
     if key not in _models:
         try:
             package = needed()
@@ -102,7 +125,7 @@ def model_of(thing):
             model = package.Model.read(data)
         except (RuntimeError, ValueError) as wrong:
             raise Unreadable(f"The model of {thing.name} cannot be read: {wrong}") from None
-        if own.fitted_by == SESSION and not (match := Match(model.rig, thing)).is_same:
+        if is_of_file and not (match := Match(model.rig, thing)).is_same:
             model = Matched(model, match)
         _models[key] = model
     return _models[key]
@@ -124,7 +147,7 @@ class Match:
         names = reading.bone_names(armature)
         lost = [name for name in rig.bone_names if name not in names]
         if lost:
-            raise Unreadable(f"{armature.name} has no bone {lost[0]}, which the session's rig has ({len(lost)} are missing)")
+            raise Unreadable(f"{armature.name} has no bone {lost[0]}, which the model's rig has ({len(lost)} are missing)")
         self.rig = rig
         self.bones = [names.index(name) for name in rig.bone_names]
         self.parents = [names.index(bone.parent.name) if bone.parent else -1 for bone in armature.data.bones]
@@ -205,9 +228,9 @@ def _same_points(rest, own, name):
     lost = sum(distance > near for _, _, distance in found)
     missing = len(rest) - len(np.unique(numbers))
     if lost or missing:
-        what = f"{lost} of {len(own)} vertices of {name} are not in the session's rig, which has {len(rest)}"
-        what = what if lost else f"{missing} of {len(rest)} vertices of the session's rig are not in {name}, which has {len(own)}"
-        raise Unreadable(f"{what}. Open a session that began with this character, where it stands")
+        what = f"{lost} of {len(own)} vertices of {name} are not in the model's rig, which has {len(rest)}"
+        what = what if lost else f"{missing} of {len(rest)} vertices of the model's rig are not in {name}, which has {len(own)}"
+        raise Unreadable(f"{what}. Open one that was made with this character, where it stands")
     return numbers
 
 
@@ -221,12 +244,30 @@ class Matched:
     def __call__(self, pose):
         return self.match.skin(self.model(self.match.pose(pose))).astype(np.float32)
 
-    def displacements(self, pose):
-        found, unreached = self.model.displacements(self.match.pose(pose))
+    def springs(self):
+        springs = self.model.springs()
+        return springs and MatchedSprings(springs, self.match)
+
+    def displacements(self, pose, offsets=None):
+        if offsets is not None:
+            offsets = self.match.gathered(offsets) @ self.match.from_place[:3, :3].T
+        found, unreached = self.model.displacements(self.match.pose(pose), offsets=offsets)
         return self.match.directions(found), unreached
 
     def degrees_from_training(self, pose):
         return self.model.degrees_from_training(self.match.pose(pose))
+
+
+class MatchedSprings:
+    """Springs of a model of another file: they take and give vertices of this one, in metres of any axes."""
+
+    def __init__(self, springs, match):
+        self.springs, self.match, self.reset = springs, match, springs.reset
+
+    def apply(self, seconds, positions):
+        unit, vertices = self.match.rig.unit, self.match.vertices
+        offsets = self.springs.apply(seconds, self.match.gathered(positions) / unit) * np.float32(unit)
+        return offsets if vertices is None else offsets[vertices]
 
 
 def mode_of(thing):
@@ -284,7 +325,7 @@ class _Failed:
         self.failed, self.degrees, self.joint, self.unreached, self.mode = failed, float("nan"), "", 0, ""
         self.last = None
 
-    def show(self, thing, depsgraph):
+    def show(self, thing, depsgraph, scene):
         pass
 
 
@@ -436,7 +477,7 @@ def update(scene, depsgraph=None):
             if thing is None or not thing.dermis.live:
                 del _running[name]
                 continue
-            running.show(thing, depsgraph or bpy.context.evaluated_depsgraph_get())
+            running.show(thing, depsgraph or bpy.context.evaluated_depsgraph_get(), scene)
         except Exception as wrong:  # noqa: BLE001 a handler may not raise per frame
             _running[name] = _Failed(f"{wrong}")
 

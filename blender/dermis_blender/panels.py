@@ -235,6 +235,7 @@ class DERMIS_PT_model(OfCharacter, bpy.types.Panel):
         if (job := jobs.running()) is not None:
             layout.progress(factor=job.share, text=job.step)
         if not own.model:
+            layout.operator("dermis.open_model", icon="FILE_FOLDER")
             return
         row = layout.row()
         row.enabled = own.get("chosen_strength", 0.0) > 0.0
@@ -316,6 +317,7 @@ class DERMIS_PT_bake(OfCharacter, bpy.types.Panel):
         column.operator("dermis.bake_cache", icon="FILE_CACHE")
         column.operator("dermis.export_glb", icon="EXPORT")
         column.operator("dermis.save_model", icon="FILE_TICK")
+        column.operator("dermis.open_model", icon="FILE_FOLDER")
 
 
 class DERMIS_PT_decompose(Panel, bpy.types.Panel):

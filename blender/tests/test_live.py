@@ -128,3 +128,98 @@ def test_live_on_a_library_override(arm, tmp_path):
 
 def own_name(_folder):
     return next(o.name for o in bpy.data.objects if o.type == "MESH" and o.override_library is not None)
+
+
+def taught(thing, folder):
+    """A model of the armature's weights alone with springs, from two clips that swing, in a file."""
+    rng = np.random.default_rng(3)
+    frames, rate = range(1, 21), bpy.context.scene.render.fps
+    base = bundles.bundle(thing, [])
+    rig, place = character.armature(thing), character.place(thing)
+    still = []
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        still.append(reading.pose_matrices(rig, place))
+    np.savez(folder / "rig.npz", **base, pose_labels=["1"], pose_matrices=np.array(still[:1]))
+    plain = folder / "plain.dermis"
+    examples = np.array(still)
+    np.savez(folder / "bend.npz", **base, pose_labels=[str(f) for f in frames], pose_matrices=examples)
+    fit = {"rig": {"file": str(folder / "rig.npz")}, "folds": 0, "method": {"own-weights": {}}}
+    clips = []
+    for number in range(2):
+        # The limb is shaken, and every vertex lags behind by what a spring of 3 Hz does.
+        times = np.arange(60) / rate
+        waves = [(rng.normal(size=3) * 0.04, 4.0 * (k + 1), rng.uniform(0, 6)) for k in range(3)]
+        moves = sum(way * np.sin(pace * times + at)[:, None] for way, pace, at in waves)
+        poses = np.repeat(examples[:1], len(times), axis=0).copy()
+        poses[:, :, :3, 3] += moves[:, None]
+        skins = np.asarray(base["rest_vertices"])[None] + moves[:, None]
+        offset, speed = np.zeros(3), np.zeros(3)
+        omega, damping = 2 * np.pi * 3.0, 0.2
+        for at in range(1, len(times)):
+            if at > 1:
+                speed = speed - (moves[at] - 2 * moves[at - 1] + moves[at - 2]) * rate
+            for _ in range(200):
+                h = 1 / rate / 200
+                speed = speed - h * (omega**2 * offset + 2 * damping * omega * speed)
+                offset = offset + h * speed
+            skins[at] += offset
+        name = folder / f"shake{number}.npz"
+        np.savez(name, **base, pose_labels=[f"{number} {n}" for n in range(len(times))], pose_matrices=poses, frame_times=times, vertices=skins)
+        clips.append({"file": str(name)})
+    learn = {**fit, "examples": {"held": [clips[0]]}, "secondary-from": clips, "outputs": {"model": str(plain), "existing": "replace"}}
+    said = dermis.run({"fit": learn})
+    assert said["secondary"]["kept"], said["secondary"]
+    return plain
+
+
+@pytest.mark.parametrize("mode", ["CORRECTION", "REPLACE"])
+def test_a_model_that_has_learnt_to_swing_swings_from_frame_to_frame(arm, tmp_path, mode):
+    model = taught(arm, tmp_path)
+    select(arm)
+    assert bpy.ops.dermis.open_model(filepath=str(model)) == {"FINISHED"}
+    arm.dermis.mode = mode
+    arm.dermis.live = True
+    assert live.state(arm).failed == ""
+    rig, place, scene = character.armature(arm), character.place(arm), bpy.context.scene
+    # The armature itself is carried, and jolts: the world is what skin lags behind.
+    for frame, height in [(1, 0.0), (6, 0.0), (8, 0.5), (20, 0.5)]:
+        rig.location.z = height
+        rig.keyframe_insert("location", frame=frame)
+    frames = range(1, 21)
+    poses, worlds, still, swinging = [], [], [], []
+    for frame in frames:
+        scene.frame_set(frame)
+        swinging.append(shown(arm))
+        worlds.append(np.array(rig.matrix_world))
+        poses.append(reading.pose_matrices(rig, place))
+    for frame in reversed(frames):
+        # Backwards no frame follows the one before it.
+        scene.frame_set(frame)
+        still.insert(0, shown(arm))
+    lag = [float(np.abs(a - b).max()) for a, b in zip(swinging, still)]
+    assert max(lag[:5]) < 0.05 and max(lag[6:]) > 0.1, lag
+    # What the program makes of the same motion in the world.
+    carried = [world @ np.linalg.inv(worlds[0]) for world in worlds]
+    base = bundles.bundle(arm, [])
+    np.savez(
+        tmp_path / "motion.npz", **base, pose_labels=[str(f) for f in frames],
+        pose_matrices=np.array([c @ p for c, p in zip(carried, poses)]), frame_times=(np.arange(20) / scene.render.fps),
+    )
+    dermis.pose(str(model), str(tmp_path / "motion.npz"), str(tmp_path / "skins.npz"), replace=True)
+    wanted = np.load(tmp_path / "skins.npz")["vertices"]
+    for found, skin, move in zip(swinging, wanted, carried):
+        back = reading.points(np.linalg.inv(move), skin.astype(np.float64))
+        assert np.abs(found - back).max() < 2e-4
+    # A jump to a frame, and a pose that a person changes, show the skin at rest.
+    scene.frame_set(2)
+    scene.frame_set(15)
+    assert np.abs(shown(arm) - still[14]).max() < 1e-6
+
+
+def test_a_model_of_another_character_is_not_opened(arm, body, tmp_path):
+    model = tmp_path / "words.dermis"
+    model.write_text("these are words")
+    select(body)
+    with pytest.raises(RuntimeError, match="words.dermis cannot be read"):
+        bpy.ops.dermis.open_model(filepath=str(model))

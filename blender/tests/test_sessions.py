@@ -355,7 +355,7 @@ def test_a_session_of_another_character(arm, tmp_path):
     arm.dermis.session.folder = ""
     for vertex in arm.data.vertices[:5]:
         vertex.co.x += 0.1
-    with refused("5 of 400 vertices of arm are not in the session's rig"):
+    with refused("5 of 400 vertices of arm are not in the model's rig"):
         bpy.ops.dermis.session_open(directory=str(tmp_path / "arm.session"))
 
 

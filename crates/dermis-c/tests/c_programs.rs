@@ -43,6 +43,8 @@ mod with_cc {
             motion: input(assets.join("body_walk.npz")),
             base_cache: None,
             swing: None,
+            still: false,
+            cuts: vec![],
             normals: false,
             read: Default::default(),
             out: out.clone(),

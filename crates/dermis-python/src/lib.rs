@@ -19,6 +19,7 @@ mod recipes;
 mod rig;
 mod scores;
 mod shapes;
+mod springs;
 mod work;
 
 /// The compiled part of the package dermis.
@@ -48,6 +49,8 @@ mod _dermis {
     use crate::scores::{ScoreResult, compare, evaluate};
     #[pymodule_export]
     use crate::shapes::shapes;
+    #[pymodule_export]
+    use crate::springs::Springs;
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "Python's name")]

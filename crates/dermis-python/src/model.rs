@@ -4,9 +4,10 @@ use crate::arrays::{Extent, Floats, in_matrix, lent, shape_text};
 use crate::carried::{Asked, Carried};
 use crate::errors::{error, hinted};
 use crate::rig::{Rig, up_of};
+use crate::springs::Springs;
 use crate::work::{not_forked, quick, said};
 use dermis::arrays::{directions_from_ours, positions_from_ours};
-use dermis::glam::{DAffine3, Vec3};
+use dermis::glam::{DAffine3, DVec3, Vec3};
 use dermis::internals::deform::baked::Scratch;
 use dermis::internals::deform::normals::MeshNormals;
 use dermis::internals::deform::{PoseDistance, PoseError};
@@ -197,6 +198,8 @@ impl Model {
     /// ----------
     /// pose_matrices : array_like, shape (B, 4, 4)
     ///     Joint to world, as in a call of the model.
+    /// offsets : array_like, shape (V, 3), optional
+    ///     How far every vertex is moved from the model's skin, as `Springs.apply` returns it; posed world, in the rig's own axes and unit.
     ///
     /// Returns
     /// -------
@@ -209,18 +212,38 @@ impl Model {
     /// ------
     /// dermis.Error
     ///     For a rig without weights, and whatever a call of the model refuses.
+    #[pyo3(signature = (pose_matrices, *, offsets = None))]
     fn displacements<'py>(
         &self,
         py: Python<'py>,
         pose_matrices: &Bound<'py, PyAny>,
+        offsets: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyArray2<f32>>, usize)> {
         let pose = self.poses_of(pose_matrices, false)?.remove(0);
-        let found = py.detach(|| self.inner.displacements(&pose));
+        let one_each = [Extent::Is(self.rig.mesh().positions.len()), Extent::Is(3)];
+        let to_ours = self.rig.space().to_ours();
+        let ours = |offsets| {
+            let moved = Floats::of("offsets", offsets, &[&one_each])?.vectors()?;
+            Ok::<Vec<DVec3>, PyErr>(moved.into_iter().map(|d| to_ours.transform_vector3(d)).collect())
+        };
+        let offsets = offsets.map_or(Ok(vec![]), ours)?;
+        let found = py.detach(|| self.inner.displacements_of(&pose, &offsets));
         let (mut displacements, unreached) = found.map_err(|found| error(found.to_string()))?;
         directions_from_ours(self.rig.space(), &mut displacements);
         let per_metre = (1.0 / self.rig.space().metres_per_unit) as f32;
         let flat = displacements.iter().flat_map(|d| (*d * per_metre).to_array()).collect();
         Ok((PyArray1::from_vec(py, flat).reshape([displacements.len(), 3])?, unreached))
+    }
+
+    /// The springs of secondary motion that the model has learnt.
+    ///
+    /// Returns
+    /// -------
+    /// Springs or None
+    ///     New ones at every call, at rest; None if the model has learnt none.
+    fn springs(&self) -> Option<Springs> {
+        let vertices = self.rig.mesh().positions.len();
+        Some(Springs::new(self.inner.springs()?, self.rig.space().metres_per_unit, vertices))
     }
 
     /// How far poses are from those that the model was trained on.

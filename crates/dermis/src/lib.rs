@@ -59,6 +59,7 @@ mod parts;
 
 pub use carried::{Carried, CarrySettings};
 pub use dermis_deform::Runner;
+pub use dermis_deform::secondary::{Secondary, SecondaryError};
 pub use dermis_fit::method::{self, Method};
 pub use dermis_measure::ErrorStats;
 pub use dermis_rig::{BoneIndex, BoneTransforms, Influences, LocalSculpt, Mesh, MeshObject, Skeleton, glam};

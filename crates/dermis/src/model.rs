@@ -1,11 +1,12 @@
 //! The model, as a caller has it.
 
 use crate::{Error, Examples, Rig};
+use dermis_deform::secondary::Secondary;
 use dermis_deform::{PoseError, RiggedDeformer, Runner, Scratch};
 use dermis_fit::method::FitReport;
 use dermis_fit::psd::pull_back;
 use dermis_measure::{ErrorStats, Scores};
-use dermis_rig::glam::Vec3;
+use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::{BoneTransforms, Skeleton};
 #[cfg(feature = "formats")]
 use {
@@ -94,6 +95,13 @@ impl Model {
         with.unwrap_or(runner)
     }
 
+    /// The springs that the model has learnt, before their first frame; `None` if it has learnt none.
+    pub fn springs(&self) -> Option<Secondary> {
+        let springs = self.rigged().springs()?;
+        // Springs and mesh of a model agree in vertices.
+        Secondary::learnt([springs], self.rigged().rig().mesh()).ok()
+    }
+
     /// Displacements d of the rest mesh with Σ_k w_vk M_k (p_v + d_v) = the model's skin, for hosts that blend linearly
     /// themselves, and how many vertices no displacement brings there: their blended matrix is nearly singular, and the
     /// nearest bounded d is returned. w are the rig's own weights; metres, rest space.
@@ -101,6 +109,22 @@ impl Model {
     /// # Errors
     /// [`UnskinnedError`]: a rig without weights, a pose of another skeleton, a model over given positions.
     pub fn displacements(&self, pose: &BoneTransforms) -> Result<(Vec<Vec3>, usize), UnskinnedError> {
+        self.displacements_of(pose, &[])
+    }
+
+    /// The same of the model's skin with every vertex moved by an offset, such as those of [`Self::springs`]; metres, posed world. No
+    /// offsets are none.
+    ///
+    /// # Errors
+    /// As [`Self::displacements`].
+    ///
+    /// # Panics
+    /// If there are offsets, but not one per vertex.
+    pub fn displacements_of(
+        &self,
+        pose: &BoneTransforms,
+        offsets: &[DVec3],
+    ) -> Result<(Vec<Vec3>, usize), UnskinnedError> {
         let rig = self.rigged().rig();
         let weights = rig.weights().ok_or(UnskinnedError::NoWeights)?;
         let rest = &rig.mesh().positions;
@@ -109,9 +133,10 @@ impl Model {
         // Positions of single precision are as near as this to any answer.
         let near = f64::from(f32::EPSILON) * rig.mesh().extent() * 4.0;
         let mut unreached = 0;
+        assert!(offsets.is_empty() || offsets.len() == skin.len(), "offsets of another mesh");
         for (v, x) in skin.iter_mut().enumerate() {
             let blended = dermis_deform::blend(weights.of(v), pose);
-            let asked = x.as_dvec3() - blended.transform_point3(rest[v]);
+            let asked = x.as_dvec3() + offsets.get(v).copied().unwrap_or_default() - blended.transform_point3(rest[v]);
             let (d, regular) = pull_back(blended.matrix3, asked);
             unreached += usize::from(!regular && (asked - blended.matrix3 * d).length() > near);
             *x = d.as_vec3();

@@ -13,7 +13,7 @@ Arrays go in and come out in the rig's own axes and unit, those of its file (`Ri
 """
 
 from . import ik
-from ._dermis import Carried, Examples, Model, Rig, __version__
+from ._dermis import Carried, Examples, Model, Rig, Springs, __version__
 from ._errors import Error
 from ._evaluate import Evaluation, compare, evaluate
 from ._fit import Errors, ErrorStats, Fit, FitReport, fit
@@ -89,6 +89,7 @@ __all__ = [
     "Session",
     "ShapeByExample",
     "ShapeTrack",
+    "Springs",
     "Stopped",
     "View",
     "__version__",
