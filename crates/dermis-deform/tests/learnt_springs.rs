@@ -1,6 +1,8 @@
 //! Springs that are learnt, tied along the edges of a skin: the equation by fine Runge–Kutta steps, and what holds for any parameters.
 
-use dermis_deform::secondary::{FASTEST, SLOWEST, STIFFEST, STRONGEST, Secondary, SecondaryError, Spring, Springs, VertexSpring};
+use dermis_deform::secondary::{
+    FASTEST, SLOWEST, STIFFEST, STRONGEST, Secondary, SecondaryError, Spring, Springs, VertexSpring,
+};
 use dermis_rig::Mesh;
 use dermis_rig::glam::DVec3;
 use dermis_testkit::{Random, some_motion};
@@ -31,7 +33,9 @@ fn dance(mesh: &Mesh, frames: usize, seed: u64) -> Vec<Vec<DVec3>> {
         let t = n as f64 / 60.0;
         let turned = some_motion(0.4 * (3.0 * t).sin(), DVec3::ZERO);
         let place = |p: &DVec3| {
-            waves.iter().fold(turned.transform_point3(*p), |p, (way, rate, phase)| p + *way * (rate * t + phase + p.x).sin())
+            waves
+                .iter()
+                .fold(turned.transform_point3(*p), |p, (way, rate, phase)| p + *way * (rate * t + phase + p.x).sin())
         };
         mesh.positions.iter().map(place).collect()
     };
@@ -201,7 +205,8 @@ fn energy_falls_when_the_skin_rests() {
     let rows = neighbours(&mesh);
     let mut motion = Secondary::<1>::learnt([&springs], &mesh).unwrap();
     let mut random = Random::new(11);
-    let start: Vec<[DVec3; 2]> = mesh.positions.iter().map(|_| [random.direction() * 0.05, random.direction()]).collect();
+    let start: Vec<[DVec3; 2]> =
+        mesh.positions.iter().map(|_| [random.direction() * 0.05, random.direction()]).collect();
     motion.begin(&mesh.positions, start.clone().into_iter());
     let energy = |o: &[DVec3], speed: &[DVec3]| -> f64 {
         let of = |v: usize| {
@@ -218,7 +223,8 @@ fn energy_falls_when_the_skin_rests() {
         };
         (0..o.len()).map(of).sum()
     };
-    let mut last = energy(&start.iter().map(|s| s[0]).collect::<Vec<_>>(), &start.iter().map(|s| s[1]).collect::<Vec<_>>());
+    let mut last =
+        energy(&start.iter().map(|s| s[0]).collect::<Vec<_>>(), &start.iter().map(|s| s[1]).collect::<Vec<_>>());
     let first = last;
     for _ in 0..20 {
         let mut moved = Vec::new();
@@ -286,5 +292,8 @@ fn what_a_step_does_not_bear_is_refused() {
     assert_eq!(refused(vec![VertexSpring { stiffening: 2.0 * STIFFEST, limit: 1.0, ..good }], 0.0), (0, "stiffening"));
     assert_eq!(refused(vec![good], 2.0 * STRONGEST).1, "coupling");
     let few = Springs::new(vec![good], 1.0).unwrap();
-    assert!(matches!(Secondary::<1>::learnt([&few], &strip(2)), Err(SecondaryError::Vertices { found: 4, expected: 1 })));
+    assert!(matches!(
+        Secondary::<1>::learnt([&few], &strip(2)),
+        Err(SecondaryError::Vertices { found: 4, expected: 1 })
+    ));
 }

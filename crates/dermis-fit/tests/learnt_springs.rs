@@ -12,10 +12,7 @@ fn sheet(side: u32) -> Mesh {
     let positions = (0..side * side).map(|v| DVec3::new(f64::from(v % side), f64::from(v / side), 0.0) * 0.1).collect();
     let corner = |x: u32, y: u32| y * side + x;
     let square = |(x, y)| {
-        [
-            [corner(x, y), corner(x + 1, y), corner(x, y + 1)],
-            [corner(x + 1, y), corner(x + 1, y + 1), corner(x, y + 1)],
-        ]
+        [[corner(x, y), corner(x + 1, y), corner(x, y + 1)], [corner(x + 1, y), corner(x + 1, y + 1), corner(x, y + 1)]]
     };
     let squares = (0..side - 1).flat_map(|y| (0..side - 1).map(move |x| (x, y)));
     Mesh { positions, triangles: squares.flat_map(square).collect(), ..Mesh::default() }
@@ -104,7 +101,10 @@ fn one_clip_is_judged_by_its_halves_and_threads_change_no_bit() {
         pool.install(|| learn_springs(&mesh, &clips, &silent).unwrap())
     };
     let learnt = with(1);
-    assert_eq!(learnt.folds.iter().map(|f| f.0.as_str()).collect::<Vec<_>>(), ["clip 3, first half", "clip 3, second half"]);
+    assert_eq!(
+        learnt.folds.iter().map(|f| f.0.as_str()).collect::<Vec<_>>(),
+        ["clip 3, first half", "clip 3, second half"]
+    );
     assert!(learnt.are_kept(), "{}", learnt.left_out);
     assert_eq!(with(4).springs, learnt.springs);
 }

@@ -134,7 +134,10 @@ fn measure(character: &Character, folder: &Path, seed: u64) -> Result<(), String
             let [error, of_model, spent] = simulated(&mesh, &learnt.springs, clip);
             (left, alone, milliseconds) = (left + error, alone + of_model, spent);
             let name = clip.name.rsplit('|').next().unwrap_or_default();
-            println!("{}", json!({"table": "clips", "character": character.name, "clip": name, "left": (error / of_model).sqrt()}));
+            println!(
+                "{}",
+                json!({"table": "clips", "character": character.name, "clip": name, "left": (error / of_model).sqrt()})
+            );
         }
         println!(
             "{}",
@@ -209,7 +212,8 @@ impl Net {
             }
         }
         let depth = |v: usize| {
-            let middle: DVec3 = weights.of(v).iter().map(|(b, w)| middles[b.get()].0 / middles[b.get()].1.max(1e-9) * *w).sum();
+            let middle: DVec3 =
+                weights.of(v).iter().map(|(b, w)| middles[b.get()].0 / middles[b.get()].1.max(1e-9) * *w).sum();
             rest[v].distance(middle) / length
         };
         let mut random = Random::new(seed, 0);
@@ -233,16 +237,28 @@ impl Net {
     }
 
     /// One step of all masses, with damping against `speed` of the anchors.
-    fn step(&self, state: &mut Vec<[DVec3; 2]>, targets: &[DVec3], speeds: &[DVec3], h: f64, damping: impl Fn(usize) -> f64 + Sync) {
+    fn step(
+        &self,
+        state: &mut Vec<[DVec3; 2]>,
+        targets: &[DVec3],
+        speeds: &[DVec3],
+        h: f64,
+        damping: impl Fn(usize) -> f64 + Sync,
+    ) {
         let before: &[[DVec3; 2]] = state;
         let moved = |v: usize| {
             let [x, speed] = before[v];
             let off = targets[v] - x;
             let stiffness = self.anchors[v][0] * (1.0 + off.length_squared() / (self.stiffens * self.stiffens));
-            let edges: DVec3 = self.neighbours.of(v).iter().map(|&j| {
-                let (now, then) = (x - before[j as usize][0], self.rest[v].distance(self.rest[j as usize]));
-                now * (1.0 - then / now.length().max(1e-12))
-            }).sum();
+            let edges: DVec3 = self
+                .neighbours
+                .of(v)
+                .iter()
+                .map(|&j| {
+                    let (now, then) = (x - before[j as usize][0], self.rest[v].distance(self.rest[j as usize]));
+                    now * (1.0 - then / now.length().max(1e-12))
+                })
+                .sum();
             let damping = damping(v);
             let force = off * stiffness + GRAVITY - edges * self.edge + speeds[v] * damping;
             let speed = (speed + force * h) / (1.0 + h * damping);

@@ -166,8 +166,11 @@ fn frames_without_times_are_evenly_spaced_and_it_is_said() {
     desk.put("timed.npz", motion(&tube, &tube.poses, Some(&[0.0, 0.1, 0.2, 0.3, 0.4, 0.5])));
     desk.bad("pose m.dermis --motion timed.npz --fps 60 -o x.npz", &["--fps serves clips, poses without times"]);
     for (option, rate) in [("", 24.0), ("--fps 60", 60.0)] {
-        let said =
-            desk.good(&format!("pose m.dermis --motion untimed.npz --secondary 3 --secondary-gain 1 {option} -o x.npz --force")).out;
+        let said = desk
+            .good(&format!(
+                "pose m.dermis --motion untimed.npz --secondary 3 --secondary-gain 1 {option} -o x.npz --force"
+            ))
+            .out;
         assert_eq!(said.contains("24 frames per second are assumed (--fps)"), option.is_empty(), "{said}");
         let times: Vec<f64> = (0..6).map(|n| f64::from(n) / rate).collect();
         let expected = swung(spring(3.0, 0.2), &vec![1.0; tube.mesh.positions.len()], &[], &times, &base);
@@ -239,11 +242,12 @@ fn swinging(desk: &Desk, tube: &Tube, name: &str, rate: f64) -> Vec<Vec<DVec3>> 
         let (from, to) = (&tube.poses[1], &tube.poses[2]);
         let part = 0.5 - 0.5 * (rate * t).cos();
         let between = |(a, b): (&DAffine3, &DAffine3)| {
-            let ((scale, turn, at), (_, to, there)) = (a.to_scale_rotation_translation(), b.to_scale_rotation_translation());
+            let ((scale, turn, at), (_, to, there)) =
+                (a.to_scale_rotation_translation(), b.to_scale_rotation_translation());
             let carried = DVec3::new((1.7 * rate * t).sin(), (2.3 * rate * t).cos(), 0.0) * 0.05;
             DAffine3::from_scale_rotation_translation(scale, turn.slerp(to, part), at.lerp(there, part) + carried)
         };
-        WorldPose::new(from.iter().zip(to.iter()).map(between).collect())
+        WorldPose::new(from.bones.iter().zip(to.bones.iter()).map(between).collect())
     };
     let poses: Vec<WorldPose> = times.iter().map(pose).collect();
     desk.put("still.npz", motion(tube, &poses, Some(&times)));
@@ -278,7 +282,7 @@ fn a_clip_teaches_the_model_to_swing() {
     swinging(&desk, &tube, "shake", 11.0);
     let unseen = swinging(&desk, &tube, "run", 9.0);
     let fit = "fit a.npz --examples a.npz --method own-weights --folds 0";
-    let said = desk.good(&format!("{fit} --secondary-from nod.npz shake.npz -o s.dermis --json")).json();
+    let said = desk.json(&format!("{fit} --secondary-from nod.npz shake.npz -o s.dermis --json"));
     let found = &said["secondary"];
     assert!(found["kept"] == true && found["left_out"].as_f64().unwrap() < 0.2 && found["clips"] == 2, "{found}");
     assert_eq!(said["report"]["secondary"]["kept"], true);

@@ -34,7 +34,9 @@ mod run;
 pub use flesh::flesh_gain;
 
 use crate::training::{Cancelled, Progress};
-use dermis_deform::secondary::{FASTEST, SLOWEST, STIFFEST, STRONGEST, SecondaryError, Spring, Springs, VertexSpring, edges};
+use dermis_deform::secondary::{
+    FASTEST, SLOWEST, STIFFEST, STRONGEST, SecondaryError, Spring, Springs, VertexSpring, edges,
+};
 use dermis_rig::Mesh;
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::mesh::Neighbours;

@@ -5,7 +5,9 @@
 mod models;
 mod served;
 
+use dermis_deform::secondary::{Secondary, Spring, Springs, VertexSpring};
 use dermis_fit::silent;
+use dermis_io::ModelFile;
 use dermis_testkit::pages::{Place, with_script};
 use dermis_workflow::output::{Existing, reserve_file};
 use dermis_workflow::recipe::{ExportForm, ExportOutcome, ExportRecipe, Input, ShapeCount, Silent, ViewerExport};
@@ -251,6 +253,43 @@ mod with_chromium {
                 println!("{}{fragment}: the viewer is {deviation:.1e} m from the model", case.name);
                 assert!(deviation < case.tolerance(), "{}: {deviation}", case.name);
             }
+        }
+    }
+
+    /// The page swings as the library does: every vertex of the last frame, after all frames before it.
+    #[test]
+    fn the_viewer_plays_what_was_learnt_to_swing() {
+        for case in cases() {
+            let mesh = case.model.rig().mesh().clone();
+            let vertex = |v: usize| VertexSpring {
+                spring: Spring::new(2.0 + 0.1 * (v % 20) as f64, 0.05 + 0.1 * (v % 13) as f64).unwrap(),
+                stiffening: 500.0 * (v % 3) as f64,
+                limit: if v % 7 == 0 { 0.05 } else { 0.5 },
+            };
+            let springs = Springs::new((0..mesh.positions.len()).map(vertex).collect(), 150.0).unwrap();
+            let mut motion = Secondary::learnt([&springs], &mesh).unwrap();
+            let times: Vec<f64> = case.motion.frames.iter().map(|frame| frame.time.unwrap()).collect();
+            let (mut swung, mut farthest) = (vec![], 0.0f64);
+            for (at, skin) in case.skins.iter().enumerate() {
+                swung.clone_from(skin);
+                motion.apply(if at > 0 { times[at] - times[at - 1] } else { 0.0 }, &mut swung).unwrap();
+                farthest = farthest.max(motion.largest());
+            }
+            assert!(farthest > 0.05, "it swings by {farthest}");
+            let taught = case.model.model.clone().with_springs(Some(springs)).unwrap();
+            let case = Case { model: ModelFile { model: taught, ..case.model.clone() }, ..case };
+            let expected: Vec<f64> = swung.iter().flat_map(|p| p.to_array()).collect();
+            let script = format!(
+                "const WANTED = {expected:?}, found = dermis.swing({}), still = dermis.positions(); \
+                 let far = 0, moved = 0; \
+                 WANTED.forEach((x, i) => {{ far = Math.max(far, Math.abs(x - found[i])); moved = Math.max(moved, Math.abs(found[i] - still[i])); }}); \
+                 document.documentElement.dataset.deviation = far; document.documentElement.dataset.moved = moved;",
+                times.len() - 1
+            );
+            let root = shown(&case, &script, "");
+            let (deviation, moved) = (number(&root, "deviation"), number(&root, "moved"));
+            println!("{}: the viewer swings {deviation:.1e} m apart from the library", case.name);
+            assert!(deviation < 10.0 * case.tolerance() && moved > 0.01, "{}: {deviation} {moved}", case.name);
         }
     }
 

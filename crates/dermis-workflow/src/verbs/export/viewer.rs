@@ -7,7 +7,9 @@ use crate::load::{FileNote, PoseSet, ReadOptions, load_motion, load_pose_sets};
 use crate::measure::measure;
 use crate::output::Output;
 use crate::recipe::{FitRecipe, Input, Watch, is_page, seen, step};
-use crate::report::viewer::{Shown as OnPage, Viewer, ViewerContents, ViewerCost, ViewerFrame, ViewerSprings, every, headline};
+use crate::report::viewer::{
+    Shown as OnPage, Viewer, ViewerContents, ViewerCost, ViewerFrame, ViewerSprings, every, headline,
+};
 use crate::report::{ScoredExamples, SetRole, unit_of};
 use crate::skins::WriteOptions;
 use crate::verbs::export::drivers::{
