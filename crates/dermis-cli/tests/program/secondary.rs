@@ -3,7 +3,6 @@
 use crate::tube::{Flesh, Tube};
 use crate::{Desk, exists};
 use dermis_workflow::deform::secondary::{Secondary, SecondarySettings, Spring, Springs, VertexSpring};
-use dermis_workflow::fits::secondary::flesh_gain;
 use dermis_workflow::io::gltf::{GlbScene, write_glb};
 use dermis_workflow::io::npz::{StoredFloat, read, write};
 use dermis_workflow::io::to_bytes;
@@ -104,15 +103,12 @@ fn the_output_is_the_library_s_spring_on_the_base() {
 
     desk.good("pose m.dermis --motion walk.npz -o base.npz");
     let base = frames(&desk, "base.npz");
-    let model = dermis_workflow::load::load_model(&desk.path("m.dermis")).unwrap().0;
-    let flesh = flesh_gain(model.rig(), |_| false);
-    assert!(flesh.iter().any(|g| *g > 0.0));
     let gravity = SecondarySettings { gravity: DVec3::NEG_Y * 9.81, ..spring(2.5, 0.2) };
     let limited = SecondarySettings { limit: Some(0.02), ..spring(1.5, 0.0) };
     for (options, settings, gain, cuts) in [
         ("2.5,0.4 --secondary-gain 1", spring(2.5, 0.4), vec![1.0; vertices], &[][..]),
-        // What is not said: damping 0.2, more the deeper a vertex lies.
-        ("2.5", spring(2.5, 0.2), flesh.clone(), &[]),
+        // What is not said: damping 0.2.
+        ("2.5 --secondary-gain 1", spring(2.5, 0.2), vec![1.0; vertices], &[]),
         ("4,1.5 --secondary-gain 0.25", spring(4.0, 1.5), vec![0.25; vertices], &[]),
         ("2.5 --secondary-gain soft.npz --gravity 9.81", gravity, soft.clone(), &[]),
         ("2.5 --secondary-gain soft.npz --cuts 1,3", spring(2.5, 0.2), soft.clone(), &[1, 3]),
@@ -129,6 +125,15 @@ fn the_output_is_the_library_s_spring_on_the_base() {
         let moving = gain.iter().filter(|g| **g > 0.0).count();
         assert!(said.contains(&format!("{moving} vertices swing")) && !said.contains("assumed"), "{options}: {said}");
     }
+    // Unless it is said, the rig gives the gain: some of all, and never more than all.
+    let rig = desk.good("pose m.dermis --motion walk.npz --secondary 2.5 -o x.npz --force").out;
+    assert!(rig.contains("gain rig"), "{rig}");
+    let of_rig = desk.bytes("x.npz");
+    desk.good("pose m.dermis --motion walk.npz --secondary 2.5 --secondary-gain rig -o x.npz --force");
+    assert_eq!(desk.bytes("x.npz"), of_rig);
+    let (found, all) = (frames(&desk, "x.npz"), swung(spring(2.5, 0.2), &vec![1.0; vertices], &[], &TIMES, &base));
+    let largest = |skins: &[Vec<DVec3>]| apart(skins, &base);
+    assert!(largest(&found) > 0.0 && largest(&found) < largest(&all), "{} {}", largest(&found), largest(&all));
     // In another format the same.
     desk.good("pose m.dermis --motion walk.npz --secondary 2.5,0.4 --secondary-gain 1 -o x.mdd");
     let space = dermis_workflow::io::Space::default();
@@ -284,7 +289,7 @@ fn a_clip_teaches_the_model_to_swing() {
     let fit = "fit a.npz --examples a.npz --method own-weights --folds 0";
     let said = desk.json(&format!("{fit} --secondary-from nod.npz shake.npz -o s.dermis --json"));
     let found = &said["secondary"];
-    assert!(found["kept"] == true && found["left_out"].as_f64().unwrap() < 0.2 && found["clips"] == 2, "{found}");
+    assert!(found["kept"] == true && found["left_out"].as_f64().unwrap() < 0.5 && found["clips"] == 2, "{found}");
     assert_eq!(said["report"]["secondary"]["kept"], true);
 
     let said = desk.good("pose s.dermis --motion run.npz -o swung.npz").out;
@@ -323,5 +328,8 @@ fn clips_that_teach_nothing_are_said_to() {
     });
     desk.bad(&format!("{fit} untimed.npz"), &["has no time", "--secondary-from takes frames of animations"]);
     desk.bad(&format!("{fit} a.npz"), &["secondary motion"]);
-    desk.bad(&format!("{fit} nod.npz --method mwe --accumulate part"), &["--secondary-from"]);
+    desk.bad(
+        "fit a.npz --examples a.npz --method mwe --accumulate part --secondary-from nod.npz",
+        &["--secondary-from"],
+    );
 }

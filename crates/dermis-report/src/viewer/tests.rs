@@ -23,7 +23,7 @@ fn the_page_is_whole() {
     let html = viewer().to_html();
     assert!(!html.contains("{{"), "a slot is left");
     assert_eq!(html.matches("<script").count(), html.matches("</script>").count());
-    assert_eq!(html.matches("<script").count(), 6);
+    assert_eq!(html.matches("<script").count(), 7);
     for outside in ["src=\"http", "href=\"http", "src='", "import(", "fetch(", "@import"] {
         assert!(!html.contains(outside), "{outside}");
     }
