@@ -358,9 +358,7 @@ impl FitRecipe {
                 fit.run(watch, &mut files, keep)?
             }
         };
-        if let Some(clips) = clips {
-            secondary::teach(&mut outcome, clips.examples(), watch)?;
-        }
+        secondary::teach(&mut outcome, clips.as_ref(), watch)?;
         outcome.pass = self.outputs.pass;
         outcome.read_warnings = said;
         Ok(FitDone::Model(Box::new(self.finish(outcome, files, &reserved)?)))

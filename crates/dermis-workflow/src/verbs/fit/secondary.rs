@@ -99,9 +99,10 @@ impl FitRecipe {
     }
 }
 
-/// Teaches the model of an outcome secondary motion.
-pub(super) fn teach(outcome: &mut FitOutcome, frames: &[Example], watch: &dyn Watch) -> Result<(), Error> {
-    let found = step(watch, LEARN_SECONDARY, |p| learn(&mut outcome.model, frames, p))?;
+/// Teaches the model of an outcome secondary motion, if there are clips.
+pub(super) fn teach(outcome: &mut FitOutcome, clips: Option<&ExampleSet>, watch: &dyn Watch) -> Result<(), Error> {
+    let Some(clips) = clips else { return Ok(()) };
+    let found = step(watch, LEARN_SECONDARY, |p| learn(&mut outcome.model, clips.examples(), p))?;
     outcome.model.header.report["secondary"] = found.json();
     outcome.secondary = Some(found);
     Ok(())
