@@ -89,7 +89,7 @@ const TABLE: &[Rule] = &[
     // Recipes in a browser; it reaches the libraries' types through dermis-workflow.
     rule("dermis-browser", 650, &["dermis-workflow"]),
     // The program reaches the libraries' types through dermis-workflow, and serves the page of dermis-browser (`dermis studio`).
-    rule("dermis-cli", 17700, &["dermis-workflow", "dermis-browser"]),
+    rule("dermis-cli", 17800, &["dermis-workflow", "dermis-browser"]),
     rule(
         "dermis",
         1700,

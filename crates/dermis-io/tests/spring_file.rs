@@ -1,6 +1,7 @@
 //! Springs in a model file: they come back, and none that a step does not bear come in.
 
 mod headers;
+#[allow(dead_code)] // every test program uses a part of it
 mod models;
 
 use dermis_deform::secondary::{Spring, Springs, VertexSpring};

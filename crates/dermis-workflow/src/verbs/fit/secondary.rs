@@ -74,7 +74,6 @@ impl SecondaryFound {
             "swing_max": self.swing[1],
             "hertz": [slow, middle, fast],
             "coupling": self.learnt.springs.coupling(),
-            "seconds": self.seconds,
         })
     }
 }
