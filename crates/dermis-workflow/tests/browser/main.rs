@@ -264,7 +264,7 @@ mod with_chromium {
             let vertex = |v: usize| VertexSpring {
                 spring: Spring::new(2.0 + 0.1 * (v % 20) as f64, 0.05 + 0.1 * (v % 13) as f64).unwrap(),
                 stiffening: 500.0 * (v % 3) as f64,
-                limit: if v % 7 == 0 { 0.05 } else { 0.5 },
+                limit: if v.is_multiple_of(7) { 0.05 } else { 0.5 },
             };
             let springs = Springs::new((0..mesh.positions.len()).map(vertex).collect(), 150.0).unwrap();
             let mut motion = Secondary::learnt([&springs], &mesh).unwrap();
