@@ -144,7 +144,7 @@ def taught(thing, folder):
     plain = folder / "plain.dermis"
     examples = np.array(still)
     np.savez(folder / "bend.npz", **base, pose_labels=[str(f) for f in frames], pose_matrices=examples)
-    fit = {"rig": {"file": str(folder / "rig.npz")}, "folds": 0, "method": {"own-weights": {}}}
+    fit = {"rig": {"file": str(folder / "rig.npz")}, "folds": 0, "method": "own-weights"}
     clips = []
     for number in range(2):
         # The limb is shaken, and every vertex lags behind by what a spring of 3 Hz does.

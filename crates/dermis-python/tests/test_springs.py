@@ -49,7 +49,7 @@ def model(arm: Arm, tmp_path: Path) -> dermis.Model:
         )  # fmt: skip
         clips.append({"file": str(name)})
     recipe = {
-        "rig": clips[0], "examples": {"held": clips[:1]}, "secondary-from": clips, "method": {"own-weights": {}}, "folds": 0,
+        "rig": clips[0], "examples": {"held": clips[:1]}, "secondary-from": clips, "method": "own-weights", "folds": 0,
         "outputs": {"model": str(tmp_path / "m.dermis")},
     }  # fmt: skip
     said = dermis.run({"fit": recipe})
