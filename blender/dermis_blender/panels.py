@@ -355,7 +355,7 @@ MENU = (
     ("make_maps", "paint_map", "extend_here"),
     ("fit", "apply_strength", "suggest", "show_error", "hide_error", "report"),
     ("weights_from_heat", "weights_from_examples", "transfer", "compile", "decompose", "invert_shape"),
-    ("bake_shapes", "add_smooth", "bake_cache", "export_glb", "save_model", "write_bundle"),
+    ("bake_shapes", "add_smooth", "bake_cache", "export_glb", "save_model", "open_model", "write_bundle"),
 )
 HOSTS = ("VIEW3D_MT_object", "VIEW3D_MT_pose", "VIEW3D_MT_sculpt")
 
