@@ -18,6 +18,7 @@ __all__ = [
     "PartsResult",
     "Rig",
     "ScoreResult",
+    "Springs",
     "__version__",
     "_checked_method",
     "_compare",
