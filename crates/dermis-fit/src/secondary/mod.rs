@@ -17,10 +17,10 @@
 //! (J_vᵀJ_v + (μ D + s) 1) δ_v = J_vᵀ r_v + s (θ̄_v − θ_v),        θ = (ln k, ln c, ln k₃)
 //! ```
 //!
-//! with θ̄_v the mean of the neighbours, D the diagonal of J_vᵀJ_v, and s [`SMOOTH`] of the mean squared offset of a vertex. κ, one for the
+//! with θ̄_v the mean of the neighbours, D the diagonal of J_vᵀJ_v, and s a hundredth of the mean squared offset of a vertex. κ, one for the
 //! skin, has a step of its own from a lane of its own. A step is taken if the whole error falls.
 //!
-//! The first two frames of a clip give offset and speed to begin with, and count for nothing. A vertex stops at [`REACH`] times the largest
+//! The first two frames of a clip give offset and speed to begin with, and count for nothing. A vertex stops at 1.5 times the largest
 //! offset that it had in the clips.
 //!
 //! **Whether to have it** is asked of clips that are left out, one after another (or of the halves of a single clip),
