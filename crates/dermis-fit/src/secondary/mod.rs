@@ -23,7 +23,7 @@
 //! The first two frames of a clip give offset and speed to begin with, and count for nothing. A vertex stops at 1.5 times the largest
 //! offset that it had in the clips.
 //!
-//! **Whether to have it** is asked of clips that are left out, one after another (or of the halves of a single clip),
+//! **Whether to have it** is asked of clips that are left out in turn, in four groups at most (or of the halves of a single clip),
 //! with the limits of all: springs are kept if a simulation leaves at most [`LEAST_GAIN`] of what the model alone leaves.
 //!
 //! Source: none has published it; the equation is that of masses and springs (Provot 1995) with Duffing's stiffening.
