@@ -393,6 +393,9 @@ impl TransferRecipe {
         if !any && from.has_corrections && !model {
             left_out.push("corrections: a model (.dermis) holds them".to_owned());
         }
+        if from.file.springs().is_some() {
+            left_out.push("secondary motion: the springs of a skin are its own".to_owned());
+        }
         // A bundle would have the poses of one clip, as examples without a skin.
         if !from.clips.is_empty() && outputs.iter().any(|out| ending(out.path()) == "npz") {
             left_out.push(format!("clips ({}): a GLB, an FBX or a USD file holds them", from.clips.len()));
