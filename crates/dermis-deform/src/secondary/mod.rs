@@ -178,7 +178,7 @@ impl<const L: usize> Secondary<L> {
     /// Takes this as the first frame: a skin, and how far every vertex is from it and moves against it, in metres and metres per second.
     ///
     /// # Panics
-    /// If there are others than the vertices' number.
+    /// If skin or moves differ from the vertices in number.
     pub fn begin(&mut self, skin: &[DVec3], moves: impl ExactSizeIterator<Item = [DVec3; 2]>) {
         assert_eq!((skin.len(), moves.len()), (self.vertices.len(), self.vertices.len()), "inputs differ in number");
         for ((v, base), [offset, speed]) in self.vertices.iter_mut().zip(skin).zip(moves) {

@@ -15,7 +15,7 @@ const LARGEST_ANGLE: f64 = 0.5;
 /// The largest angle ω h of a spring itself, though its step is exact: splitting resonates at π.
 const LARGEST_TURN: f64 = 2.0;
 
-/// Two rows of a map of offset and speed.
+/// A linear map of (offset, speed), row by row.
 type Free = [[f64; 2]; 2];
 
 /// The vertices that springs tie to each: those at the other ends of its edges, seams welded.
