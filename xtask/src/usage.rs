@@ -30,6 +30,8 @@ usage: cargo xtask VERB
                           a call from Python beside Rust's own runner (docs/python.md)
   bench suggest [DIR] [--json OUT] [--draws N] [--starts N]
                           poses that dermis suggest names beside poses drawn at random (docs/suggest.md)
+  bench prior EXAMPLES HOLD_OUT [EXAMPLES HOLD_OUT ...] [--draws N] [--json OUT]
+                          a model of another character as a prior where poses are few (docs/joint-model.md)
   bench transfer FOLDER [--json OUT]
                           weights and corrections of a body on clothes and levels of detail (docs/transfer.md)
   bench viewer [--json OUT] [--vertices N] [--quick]

@@ -44,6 +44,10 @@ pub struct FitArgs {
     /// clips that are left out is better than the model alone; `dermis pose` plays them
     #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with = "accumulate")]
     secondary_from: Vec<Source>,
+    /// A model of another character, for a few examples or sculpts: matched as by `dermis transfer`, it serves where they say little.
+    /// Poses that are left out decide whether to have it; --method joint
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["accumulate", "merge", "stream"])]
+    prior: Option<PathBuf>,
     /// Never hold the examples, for --method joint, which reads them several times, and mwe, which sums over them once. Training and
     /// held-out errors are measured by reading them again; there is no cross-validation of the model and no picture of the skins
     #[arg(long, hide = true)]
@@ -135,6 +139,7 @@ impl FitArgs {
             anchors: chosen.anchors,
             stack: chosen.stack,
             base_model: chosen.base_model,
+            prior: self.prior.clone().map(Input::from),
             read: self.read.options()?,
             folds: self.folds,
             outputs,

@@ -5,7 +5,7 @@
 
 use crate::base::Base;
 use crate::enveloping::{Enveloping, PoseFeatures};
-use crate::joints::{JointPose, Joints};
+use crate::joints::{JointPose, Joints, SharedTerm};
 use crate::pose_space::{CompiledShapes, PoseSpace};
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::DVec3;
@@ -65,6 +65,34 @@ impl Correction {
             }
             Self::PoseSpace(correction) => correction.add(rest, transforms, base, skin),
             Self::Shapes(correction) => correction.add(rest, transforms, base, skin),
+        }
+    }
+
+    /// The same times a factor, with the radii of its balls: g Π_ρ(δ) = Π_gρ(g δ). `None` for enveloping and for pose spaces that are not
+    /// compiled.
+    #[must_use]
+    pub fn with_gain(&self, gain: f64) -> Option<Self> {
+        let shapes = |shapes: &CompiledShapes| {
+            let mut made = shapes.clone();
+            made.displacements.iter_mut().for_each(|u| *u *= gain);
+            made.radii.iter_mut().for_each(|radius| *radius *= gain);
+            made
+        };
+        match self {
+            Self::Joints(joints) => {
+                let mut made = joints.clone();
+                made.coefficients = joints.coefficients.map(|u| u * gain);
+                made.shared = joints.shared.map(|term| SharedTerm {
+                    offset: term.offset * gain,
+                    weight: term.weight * gain,
+                    ..*term
+                });
+                made.radii.iter_mut().for_each(|radius| *radius *= gain);
+                made.layer = joints.layer.as_ref().map(shapes);
+                Some(Self::Joints(made))
+            }
+            Self::Shapes(own) => Some(Self::Shapes(shapes(own))),
+            Self::Enveloping(_) | Self::PoseSpace(_) => None,
         }
     }
 }

@@ -68,6 +68,14 @@ impl Deformer {
         Self { corrections: vec![], ..self }
     }
 
+    /// The same with all that corrects its base times a factor; `None` where a correction has no such form
+    /// ([`Correction::with_gain`]).
+    #[must_use]
+    pub fn with_gain(&self, gain: f64) -> Option<Self> {
+        let corrections = self.corrections.iter().map(|correction| correction.with_gain(gain)).collect::<Option<_>>()?;
+        Some(Self { corrections, ..self.clone() })
+    }
+
     /// Rest positions, rest world, metres.
     pub fn rest(&self) -> &[DVec3] {
         &self.rest

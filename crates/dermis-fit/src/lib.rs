@@ -7,6 +7,7 @@
 //! - [`rotational_regression`]: triangles that turn with joints, also by more than half a turn
 //! - [`decompose`]: bones and weights from a bare mesh sequence
 //! - [`design`]: which poses to sculpt next
+//! - [`gain`]: how much of what another character has learnt suits this one
 //! - [`heat`]: skinning weights without examples, by heat that spreads from the bones
 //! - [`mod@register`]: the poses of scans, by closest points and joint angles in turn
 //! - [`scans`]: skinning weights from scans without correspondence
@@ -22,6 +23,7 @@ pub mod animation_space;
 pub mod decompose;
 pub mod design;
 mod evidence;
+pub mod gain;
 pub mod heat;
 pub mod influence;
 pub mod inverse;

@@ -12,6 +12,7 @@ use dermis::internals::files::load::FileNote;
 use dermis::internals::fitting::method::{BaseChoice, MapSource};
 use dermis::internals::rig::{ExampleSet, Influences};
 use dermis::internals::workflow::recipe::{Beside, FitExamples, FitOutcome, FitRecipe, HeldFit, Input, Provenance};
+use dermis::internals::workflow::verbs::transfer::carried_prior;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -57,7 +58,7 @@ impl FitResult {
 
 /// Fits a model to examples that are held, and scores it. `method` is JSON.
 #[pyfunction]
-#[pyo3(name = "_fit", signature = (rig, examples, hold_out, method, folds, maps, base, provenance, progress))]
+#[pyo3(name = "_fit", signature = (rig, examples, hold_out, method, folds, maps, base, prior, provenance, progress))]
 pub fn fit(
     py: Python<'_>,
     rig: &Rig,
@@ -67,6 +68,7 @@ pub fn fit(
     folds: usize,
     maps: Option<&Bound<'_, PyAny>>,
     base: Option<&Model>,
+    prior: Option<&Model>,
     provenance: &str,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<FitResult> {
@@ -87,8 +89,10 @@ pub fn fit(
         ));
     }
     let model = base.map(|base| base.inner.as_file().model.clone());
+    let prior = prior.map(|prior| prior.inner.as_file().clone());
     // The recipe would need a file of maps or of a model.
-    let recipe = recipe_of(rig, examples, hold_out, &method, folds).filter(|_| maps.is_none() && model.is_none());
+    let named = maps.is_none() && model.is_none() && prior.is_none();
+    let recipe = recipe_of(rig, examples, hold_out, &method, folds).filter(|_| named);
     let provenance = match provenance {
         "relative" => Provenance::Relative,
         "full" => Provenance::Full,
@@ -103,7 +107,8 @@ pub fn fit(
     let set = |examples: &Examples| -> ExampleSet { (**examples.inner).clone() };
     let (train, held_out) = (set(examples), hold_out.map(set));
     let outcome = work(py, progress, move |watch| {
-        let beside = Beside { maps, model, ..Beside::default() };
+        let onto_rig = |file| carried_prior(file, FileNote { path: "prior".into(), ..FileNote::default() }, rig.as_loaded());
+        let beside = Beside { maps, model, prior: prior.map(onto_rig).transpose()?, ..Beside::default() };
         let fit = HeldFit { held_out, folds, beside, ..HeldFit::new(rig.as_loaded(), train, &method) };
         watch.plan(&fit.steps());
         fit.run(watch, |fitted| {

@@ -35,7 +35,7 @@ pub use body::Body;
 pub use clearance::{Clearance, Skin};
 pub use error::TransferError;
 pub use islands::Island;
-pub use model::{carried_model, with_gain};
+pub use model::carried_model;
 pub use objects::{joined_model, joined_weights, object_mesh, object_weights};
 pub use operator::{Operator, Settings};
 pub use proportions::Proportions;

@@ -99,29 +99,6 @@ pub(crate) fn kept_back(base: &Base) -> TransferError {
     TransferError::Part { part }
 }
 
-/// The same model with all that corrects its base times a factor.
-///
-/// # Errors
-/// [`TransferError::Part`] for a correction that [`carried_model`] does not carry.
-pub fn with_gain(deformer: &Deformer, gain: f64) -> Result<Deformer, TransferError> {
-    let shapes = |shapes: &CompiledShapes| {
-        let mut made = shapes.clone();
-        made.displacements.iter_mut().for_each(|u| *u *= gain);
-        made.radii.iter_mut().for_each(|radius| *radius *= gain);
-        made
-    };
-    let joints = |joints: &Joints| {
-        let mut made = joints.clone();
-        made.coefficients = joints.coefficients.map(|u| u * gain);
-        made.shared =
-            joints.shared.map(|term| SharedTerm { offset: term.offset * gain, weight: term.weight * gain, ..*term });
-        made.radii.iter_mut().for_each(|radius| *radius *= gain);
-        made.layer = joints.layer.as_ref().map(shapes);
-        Ok(made)
-    };
-    corrected(deformer.clone().without_correction(), deformer, joints, |own| Ok(shapes(own)))
-}
-
 /// Displacements at rest, carried: P Δ.
 ///
 /// # Errors

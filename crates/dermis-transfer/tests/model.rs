@@ -8,7 +8,7 @@ use dermis_rig::{BoneTransforms, Example, ExampleSet, Influences, Mesh, Rig, Ske
 use dermis_testkit::{Arm, ArmPose, Random};
 use dermis_transfer::{
     Body, Clearance, Operator, Proportions, Settings, Skin, TransferError, carried_model, carried_weights,
-    joined_model, laid_onto, object_mesh, object_weights, with_gain,
+    joined_model, laid_onto, object_mesh, object_weights,
 };
 
 /// A sleeve over the arm: its own tessellation, six millimetres outside.
@@ -291,7 +291,7 @@ fn a_character_twice_as_large_moves_twice_as_far() {
             // Moments in 32 bits sum to one but for rounding, and are divided by their sum.
             assert!(off < if base == "mush" { 1e-7 } else { 1e-9 }, "{base}: {off}");
             // Half of what corrects it.
-            let half = skin(&with_gain(&moved, 0.5).unwrap(), &pose);
+            let half = skin(&moved.with_gain(0.5).unwrap(), &pose);
             let base = skin(&moved.clone().without_correction(), &pose);
             let middle: Vec<DVec3> = base.iter().zip(skin(&moved, &pose)).map(|(a, b)| (*a + b) * 0.5).collect();
             assert!(largest(&half, &middle) < 1e-9);

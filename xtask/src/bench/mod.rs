@@ -9,6 +9,7 @@ mod evaluate;
 mod fit;
 mod inverse;
 mod neural;
+mod prior;
 mod rig;
 mod scans;
 mod secondary;
@@ -36,10 +37,11 @@ pub fn run(arguments: &[&str]) -> ExitCode {
         ["scans", options @ ..] => scans::run(options),
         ["secondary", options @ ..] => secondary::run(options),
         ["suggest", options @ ..] => suggest::run(options),
+        ["prior", options @ ..] => prior::run(options),
         ["transfer", options @ ..] => transfer::run(options),
         ["viewer", options @ ..] => viewer::run(options),
         _ => crate::usage::usage(
-            "bench needs: confidence FOLDER [--json OUT], crowd [--json OUT] [--instances N] [--rounds N], decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], loop [DIR] [--json OUT] [--steps N] [--method NAME], neural DIR [--json OUT] [--poses N,...], python [--json OUT], rig [DIR] [--json OUT], scans [--json OUT] [--scans N] [--held-out N] [--rounds N], secondary FOLDER [--seed N] [--json OUT], suggest [DIR] [--json OUT] [--draws N] [--starts N], transfer FOLDER [--json OUT], or viewer [--json OUT] [--vertices N] [--quick]",
+            "bench needs: confidence FOLDER [--json OUT], crowd [--json OUT] [--instances N] [--rounds N], decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], loop [DIR] [--json OUT] [--steps N] [--method NAME], neural DIR [--json OUT] [--poses N,...], prior EXAMPLES HOLD_OUT ... [--draws N] [--json OUT], python [--json OUT], rig [DIR] [--json OUT], scans [--json OUT] [--scans N] [--held-out N] [--rounds N], secondary FOLDER [--seed N] [--json OUT], suggest [DIR] [--json OUT] [--draws N] [--starts N], transfer FOLDER [--json OUT], or viewer [--json OUT] [--vertices N] [--quick]",
         ),
     }
 }

@@ -213,3 +213,30 @@ fn what_does_not_go_together_is_refused_with_the_remedy() {
         desk.bad(line, &words);
     }
 }
+
+#[test]
+fn a_few_poses_of_another_character_take_the_body_as_a_prior() {
+    let desk = desk();
+    let poses = |count: usize, phase: f64| Tube::new(12, count, phase, Flesh::Bulge).grown(1.5).bundle();
+    desk.put("few.npz", poses(3, 0.2));
+    desk.put("unseen.npz", poses(6, 0.4));
+    let line = "fit few.npz --examples few.npz --method joint --base lbs --hold-out unseen.npz";
+    let told = desk.json(&format!("{line} --prior body.dermis -o with.dermis --json"));
+    let prior = &told["model"]["report"]["prior"];
+    assert_eq!(prior["taken"], true, "{told}");
+    assert!((number(prior, "gain") - 1.0).abs() < 0.2 && number(prior, "with") < number(prior, "without"), "{told}");
+    let alone = desk.json(&format!("{line} --json"));
+    assert!(number(&told, "held_out.rms") < number(&alone, "held_out.rms"), "{told} {alone}");
+    assert!(desk.good(&format!("{line} --prior body.dermis")).out.contains("prior times"));
+    // The same again, from the recipe of the model.
+    desk.good("fit --recipe with.dermis -o again.dermis");
+    assert_eq!(desk.bytes("again.dermis"), desk.bytes("with.dermis"));
+    for (line, words) in [
+        ("fit few.npz --examples few.npz --prior few.npz", vec!["few.npz"]),
+        ("fit few.npz --examples few.npz --prior body.dermis --method mwe", vec!["--prior", "joint"]),
+        ("fit few.npz --examples few.npz --prior body.dermis --lambda 0.1", vec!["--prior", "lambda"]),
+        ("fit few.npz --examples few.npz --prior body.dermis --stream", vec!["--prior"]),
+    ] {
+        desk.bad(line, &words);
+    }
+}

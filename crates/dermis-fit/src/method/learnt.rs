@@ -4,7 +4,7 @@ use super::base::BaseChoice;
 use super::error::Lack;
 use super::precision::CoefficientChoice;
 use super::{
-    Method, MethodError, animation_space, by_example, correctives, joint, mwe, pose_space, rotational, short, weights,
+    Method, MethodError, PriorFound, animation_space, by_example, correctives, joint, mwe, pose_space, rotational, short, weights,
 };
 use crate::joints::JointReport;
 use crate::mwe::MweReport;
@@ -33,12 +33,14 @@ pub struct FitInput<'a> {
     pub stack: Option<&'a Stack>,
     /// A model of the rig, for [`BaseChoice::Model`].
     pub model: Option<&'a RiggedDeformer>,
+    /// What another character has learnt, on the rig, for the joint model. It is taken where it predicts examples left out better.
+    pub prior: Option<&'a RiggedDeformer>,
 }
 
 impl<'a> FitInput<'a> {
     /// A rig and examples, with nothing from elsewhere.
     pub fn new(rig: &'a Rig, examples: &'a ExampleSet) -> Self {
-        Self { rig, examples, base: None, maps: None, anchors: None, stack: None, model: None }
+        Self { rig, examples, base: None, maps: None, anchors: None, stack: None, model: None, prior: None }
     }
 
     /// The rig's skinning weights.
@@ -111,6 +113,8 @@ pub struct FitReport {
     pub ridge: Option<f64>,
     /// How the sweep was validated.
     pub validated_by: Option<String>,
+    /// What became of a prior.
+    pub prior: Option<PriorFound>,
     /// What the user should know.
     pub warnings: Vec<FitWarning>,
     /// What the method itself found.
@@ -243,6 +247,7 @@ impl FitReport {
             sweep: Vec::new(),
             ridge: None,
             validated_by: None,
+            prior: None,
             warnings: Vec::new(),
             details,
         }

@@ -22,6 +22,7 @@ mod contradictions;
 mod coordinates;
 mod correctives;
 mod error;
+mod folds;
 mod forms;
 mod importance;
 mod joint;
@@ -33,6 +34,7 @@ pub mod passes;
 mod pose_space;
 mod precision;
 mod presets;
+mod prior;
 mod remembering;
 mod ridge;
 mod rotational;
@@ -48,6 +50,7 @@ pub use by_example::{ShapeByExampleMethod, ShapeByExampleReport};
 pub use contradictions::contradictions;
 pub use correctives::{CorrectiveShape, CorrectivesMethod, CorrectivesModelReport, DrivingTurn};
 pub use error::{Lack, MethodError};
+pub use folds::folds;
 pub use forms::{FactorChoice, GravityChoice};
 pub use importance::Importance;
 pub use joint::{JointMethod, JointModelReport};
@@ -58,6 +61,7 @@ pub use mwe::{AnchorChoice, MweMethod, MweRidge};
 pub use pose_space::{EigenSkinMethod, PoseBlendshapesMethod, PoseSpaceSettings, PsdMethod};
 pub use precision::CoefficientChoice;
 pub use presets::{Preset, preset, presets};
+pub use prior::PriorFound;
 pub use ridge::{FoldChoice, RidgeChoice};
 pub use rotational::RotationalMethod;
 pub use settings::{Audience, Setting, SettingError};
@@ -394,6 +398,9 @@ impl Method {
     /// [`MethodError`]: settings that do not suit the rig or the examples, a fit that fails, cancellation.
     pub fn fit(&self, input: &FitInput<'_>, progress: Progress<'_>) -> Result<Learnt, MethodError> {
         self.check()?;
+        if let Some(prior) = input.prior {
+            return self.fit_with_prior(input, prior, progress);
+        }
         match (self.base(), input.model) {
             (Some(BaseChoice::Model), _) => drop(input.beneath()?),
             (_, Some(_)) => return Err(MethodError::Unused { setting: "the model", with: "over another base" }),

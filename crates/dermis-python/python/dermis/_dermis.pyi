@@ -293,6 +293,7 @@ def _fit(
     folds: int,
     maps: ArrayLike | None,
     base: Model | None,
+    prior: Model | None,
     provenance: str,
     progress: _Progress,
 ) -> FitResult: ...

@@ -167,6 +167,7 @@ def fit(
     folds: int = 5,
     maps: ArrayLike | None = None,
     base: Model | None = None,
+    prior: Model | None = None,
     provenance: Literal["relative", "full"] = "relative",
     progress: Progress = None,
 ) -> Fit:
@@ -189,6 +190,9 @@ def fit(
         ``"table"``.
     base : Model, optional
         A model of the rig that is corrected further. For methods whose `base` setting is ``"model"``.
+    prior : Model, optional
+        A model of another character, for a few examples: it serves where they say little, if poses that are left out are the better for
+        it. For `dermis.Joint`.
     provenance : {'relative', 'full'}
         How the model's recipe states the files that rig and examples were opened from: by paths below the working folder, and by the
         names alone of files elsewhere; or as they were named.
@@ -206,4 +210,4 @@ def fit(
     """
     stored = json.dumps(method_of(method).to_dict())
     with watching(progress) as callback:
-        return Fit(_dermis._fit(rig, examples, hold_out, stored, folds, maps, base, provenance, callback))
+        return Fit(_dermis._fit(rig, examples, hold_out, stored, folds, maps, base, prior, provenance, callback))

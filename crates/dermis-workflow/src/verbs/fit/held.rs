@@ -45,6 +45,8 @@ pub struct Beside {
     pub stack: Option<Stack>,
     /// A model that another correction is learnt over.
     pub model: Option<RiggedDeformer>,
+    /// What another character has learnt, on the rig.
+    pub prior: Option<RiggedDeformer>,
 }
 
 impl<'a> HeldFit<'a> {
@@ -81,9 +83,13 @@ impl<'a> HeldFit<'a> {
             anchors: beside.anchors.as_deref(),
             stack: beside.stack.as_ref(),
             model: beside.model.as_ref(),
+            prior: beside.prior.as_ref(),
             ..FitInput::new(rig, &train)
         };
         let mut found = step(watch, "fit", |p| fit(loaded, &input, method, p))?;
+        if let Some(prior) = &found.report.prior {
+            found.model.header.report["prior"] = json!(prior);
+        }
         let mut leverage = None;
         if let Some(set) = &held_out {
             leverage = step(watch, "leverage", |_| unseen_leverage(&found, &input, method, set))?;

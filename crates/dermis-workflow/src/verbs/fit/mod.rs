@@ -2,6 +2,7 @@
 
 pub mod error;
 pub(crate) mod held;
+mod memory;
 pub(crate) mod recipe;
 pub mod ridge;
 mod secondary;
@@ -9,10 +10,11 @@ mod stream;
 mod validate;
 
 pub use dermis_fit::method::share::Share;
-pub use dermis_fit::method::{FitInput, FitReport, Method, RidgePoint};
+pub use dermis_fit::method::{FitInput, FitReport, Method, RidgePoint, folds};
+pub use memory::Memory;
 pub use secondary::SecondaryFound;
 pub use stream::{Part, Streaming, Summing};
-pub use validate::{cross_validate, folds};
+pub use validate::cross_validate;
 
 use crate::error::Error;
 use crate::load::LoadedRig;

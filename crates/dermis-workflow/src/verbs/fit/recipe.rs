@@ -1,5 +1,6 @@
 //! `fit`: from a rig and examples to a model with its report.
 
+use super::Memory;
 use super::held::{self, Beside, HeldFit};
 use super::secondary::{self, LEARN_SECONDARY, READ_CLIPS, SecondaryFound};
 use super::stream::StreamedFit;
@@ -19,6 +20,7 @@ use crate::verbs::compare::recipe::USUAL_FOLDS;
 use crate::verbs::fit::{FitInput, FitReport, Fitted, Method, Streaming};
 use crate::verbs::invert::{ShownSkin, load_sculpts, load_stack};
 use crate::verbs::suggest::{Advice, advice_json, advice_table};
+use crate::verbs::transfer::carried_prior;
 use dermis_deform::RiggedDeformer;
 use dermis_files::load::found;
 use dermis_files::place;
@@ -62,6 +64,9 @@ pub struct FitRecipe {
     /// A model that another correction is learnt over, for a base of `model`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_model: Option<Input>,
+    /// A model of another character, which serves where the examples say little.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior: Option<Input>,
     /// The method with its settings.
     #[serde(default)]
     pub method: Method,
@@ -186,30 +191,6 @@ enum Ready<'a> {
     Streamed(Box<StreamedFit<'a>>),
 }
 
-/// Bytes that a fit took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
-    /// Largest resident memory, where the system says.
-    pub peak: Option<u64>,
-    /// The examples in 32 bits.
-    pub examples: u64,
-    /// What evaluation of the model reads.
-    pub model: u64,
-}
-
-impl Memory {
-    /// Of the process so far, for a model and this many poses of its mesh.
-    pub fn of(model: &ModelFile, poses: usize) -> Self {
-        let examples = 12 * (poses * model.rig().mesh().positions.len()) as u64;
-        Self { peak: memory::peak(), examples, model: model.baked().bytes() as u64 }
-    }
-
-    /// The same as JSON.
-    pub fn json(&self) -> Value {
-        json!({"peak_bytes": self.peak, "example_bytes": self.examples, "model_bytes": self.model})
-    }
-}
-
 /// Outputs that are free, or may be replaced.
 struct Reserved {
     model: Option<Output>,
@@ -272,6 +253,7 @@ impl FitRecipe {
             anchors: None,
             stack: None,
             base_model: None,
+            prior: None,
             method,
             read: ReadOptions::default(),
             folds: USUAL_FOLDS,
@@ -294,6 +276,9 @@ impl FitRecipe {
         if !self.secondary_from.is_empty() && self.outputs.sums.is_some() {
             return Err(MethodError::Unused { setting: "secondary_from", with: "where a part is written" }.into());
         }
+        if self.prior.is_some() && matches!(self.examples, FitExamples::Streamed(_) | FitExamples::Sums(_)) {
+            return Err(MethodError::Unused { setting: "prior", with: "where examples are not held" }.into());
+        }
         if self.outputs.share.is_some() {
             if self.outputs.sums.is_none() {
                 return Err(MethodError::Unused { setting: "share", with: "where no part is written" }.into());
@@ -304,7 +289,7 @@ impl FitRecipe {
         }
         let reserved = self.outputs.reserve()?;
         let examples = self.examples.inputs();
-        let beside = [&self.base_cache, &self.map_table, &self.anchors, &self.stack, &self.base_model];
+        let beside = [&self.base_cache, &self.map_table, &self.anchors, &self.stack, &self.base_model, &self.prior];
         let beside = beside.into_iter().flatten();
         let inputs: Vec<&Input> = [&self.rig]
             .into_iter()
@@ -386,19 +371,34 @@ impl FitRecipe {
         reading.into_iter().flatten().chain(clips).chain(of_fit).chain(learnt).collect()
     }
 
+    /// Every input, and the examples.
+    fn inputs_mut(&mut self) -> (Vec<&mut Input>, &mut FitExamples) {
+        let beside = [
+            &mut self.base_cache,
+            &mut self.map_table,
+            &mut self.anchors,
+            &mut self.stack,
+            &mut self.base_model,
+            &mut self.prior,
+        ];
+        let listed = self.hold_out.iter_mut().chain(&mut self.secondary_from);
+        (beside.into_iter().flatten().chain(listed).chain([&mut self.rig]).collect(), &mut self.examples)
+    }
+
     /// Every file that is read, with the hash that it must have.
     fn files_mut(&mut self) -> Vec<(&mut Source, Option<&str>)> {
-        let (sculpts, inputs): (&mut [SculptInput], Vec<&mut Input>) = match &mut self.examples {
-            FitExamples::Held(inputs) | FitExamples::Streamed(inputs) | FitExamples::Sums(inputs) => {
-                (&mut [], inputs.iter_mut().collect())
+        let (mut inputs, examples) = self.inputs_mut();
+        let sculpts: &mut [SculptInput] = match examples {
+            FitExamples::Held(own) | FitExamples::Streamed(own) | FitExamples::Sums(own) => {
+                inputs.extend(own);
+                &mut []
             }
-            FitExamples::Sculpts { sculpts, poses } => (sculpts, poses.iter_mut().collect()),
+            FitExamples::Sculpts { sculpts, poses } => {
+                inputs.extend(poses);
+                sculpts
+            }
         };
-        let beside =
-            [&mut self.base_cache, &mut self.map_table, &mut self.anchors, &mut self.stack, &mut self.base_model];
-        let beside = beside.into_iter().flatten().chain([&mut self.rig]);
-        let inputs = inputs.into_iter().chain(&mut self.hold_out).chain(&mut self.secondary_from).chain(beside);
-        let of_inputs = inputs.map(|Input { file, sha256 }| (file, sha256.as_deref()));
+        let of_inputs = inputs.into_iter().map(|Input { file, sha256 }| (file, sha256.as_deref()));
         let of_sculpts = sculpts.iter_mut().map(|SculptInput { file, sha256, .. }| (file, sha256.as_deref()));
         of_inputs.chain(of_sculpts).collect()
     }
@@ -438,23 +438,9 @@ impl FitRecipe {
     /// [`FileError::Lacks`](crate::FileError::Lacks) for a file with another hash than the recipe's.
     pub fn stamped(&self, files: &[FileNote]) -> Result<Value, Error> {
         let mut recipe = Self { outputs: FitOutputs::default(), ..self.clone() };
-        let beside = [
-            &mut recipe.base_cache,
-            &mut recipe.map_table,
-            &mut recipe.anchors,
-            &mut recipe.stack,
-            &mut recipe.base_model,
-        ];
-        for input in beside
-            .into_iter()
-            .flatten()
-            .chain(&mut recipe.hold_out)
-            .chain(&mut recipe.secondary_from)
-            .chain([&mut recipe.rig])
-        {
-            input.stamp(files)?;
-        }
-        recipe.examples.stamp(files)?;
+        let (inputs, examples) = recipe.inputs_mut();
+        inputs.into_iter().try_for_each(|input| input.stamp(files))?;
+        examples.stamp(files)?;
         for (file, _) in recipe.files_mut() {
             file.path = self.outputs.provenance.stated(&file.path, self.outputs.root());
         }
@@ -485,6 +471,11 @@ impl FitRecipe {
             beside.stack = Some(stack);
         }
         beside.model = self.model_beneath(files)?;
+        if let Some(input) = &self.prior {
+            let (file, note) = load_model(&input.file.path)?;
+            files.push(note.clone());
+            beside.prior = Some(carried_prior(file, note, loaded)?);
+        }
         Ok(beside)
     }
 

@@ -1,16 +1,16 @@
 //! Another character: the body with its bones, in its shape.
 
 use super::error::Error;
-use super::poses::Poses;
 use super::{From, To, TransferRecipe};
 use crate::error::Error as Any;
 use crate::load::{FileNote, load_examples, note, read_bytes};
 use crate::recipe::Input;
 use crate::verbs::retarget::table;
-use dermis_deform::{Deformer, RiggedDeformer};
+use dermis_deform::RiggedDeformer;
 use dermis_io::{Contents, ModelFile};
 use dermis_motion::retarget::{Character, PairTable, PairedBy, RetargetError, counterparts};
-use dermis_rig::{BoneIndex, Example, Influences, Mesh, Rig, Skeleton};
+use dermis_fit::gain::GainFound;
+use dermis_rig::{BoneIndex, ExampleSet, Influences, Mesh, Rig, Skeleton};
 use dermis_transfer::{Body, Proportions, TransferError, laid_onto};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -42,22 +42,8 @@ pub struct CharacterMatch {
     pub examples: Option<GainFound>,
 }
 
-/// How good a factor of corrections is on examples of a character.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GainFound {
-    /// How many examples.
-    pub examples: usize,
-    /// What the base alone leaves, rms, metres.
-    pub base: f64,
-    /// What the corrections leave at their full size, rms, metres.
-    pub whole: f64,
-    /// Whether the factor is that of the examples. Then each is scored with the factor of all others.
-    pub is_fitted: bool,
-    /// What corrections times the factor leave, rms, metres; absent if it is the factor of one example.
-    pub left: Option<f64>,
-}
-
 /// What bones and vertices of characters are paired by.
+#[derive(Default)]
 pub(super) struct Marks {
     map: Option<PairTable>,
     pairs: Vec<(u32, u32)>,
@@ -233,56 +219,14 @@ fn rests_as(rig: &Rig, skeleton: &Skeleton, of_body: &Influences, weights: Optio
 }
 
 /// Examples that the file of a character holds beside its mesh.
-pub(super) fn examples(recipe: &TransferRecipe, to: &To, rig: &Rig) -> Result<Vec<Example>, Any> {
+pub(super) fn examples(recipe: &TransferRecipe, to: &To, rig: &Rig) -> Result<ExampleSet, Any> {
     if !to.contents.records.iter().any(|record| record.pose.is_some() && record.positions.is_some()) {
-        return Ok(vec![]);
+        return Ok(ExampleSet::default());
     }
     let sources = [to.input.file.clone()];
     let (set, _) = load_examples(rig, &to.contents.space, &sources, &recipe.read, "examples")?;
-    Ok(set.examples().to_vec())
+    Ok(set)
 }
-
-/// A gain on examples, and how good it is. By default that which fits them best, g = Σ (x − b)·c / Σ c·c, with c what corrects the base b.
-pub(super) fn gain_on(
-    model: &Deformer,
-    examples: &[Example],
-    stated: Option<f64>,
-) -> Result<Option<(f64, GainFound)>, Any> {
-    let poses = Poses::of(examples);
-    let (bases, skins) = (poses.skins(&model.clone().without_correction())?, poses.skins(model)?);
-    // Σ c·c, Σ (x − b)·c and Σ (x − b)² of every example.
-    let sum = |at: usize| {
-        let points = examples[at].positions.iter().zip(&bases[at]).zip(&skins[at]);
-        points.fold([0.0; 3], |[cc, xc, xx], ((x, b), y)| {
-            let (wanted, c) = (*x - *b, *y - *b);
-            [cc + c.length_squared(), xc + wanted.dot(c), xx + wanted.length_squared()]
-        })
-    };
-    let sums: Vec<[f64; 3]> = (0..examples.len()).map(sum).collect();
-    let whole = sums.iter().fold([0.0; 3], |sum, one| [0, 1, 2].map(|k| sum[k] + one[k]));
-    if whole[0] <= 0.0 {
-        return Ok(None);
-    }
-    let fitted = |[cc, xc, _]: [f64; 3]| if cc > 0.0 { (xc / cc).clamp(0.0, MOST_GAIN) } else { 0.0 };
-    let left = |[cc, xc, xx]: [f64; 3], gain: f64| (xx - 2.0 * gain * xc + gain * gain * cc).max(0.0);
-    let rms = |sum: f64| (sum / (examples.len() * model.rest().len()) as f64).sqrt();
-    let without = |one: &[f64; 3]| [0, 1, 2].map(|k| whole[k] - one[k]);
-    let others = || rms(sums.iter().map(|one| left(*one, fitted(without(one)))).sum());
-    let found = GainFound {
-        examples: examples.len(),
-        base: rms(whole[2]),
-        whole: rms(left(whole, 1.0)),
-        is_fitted: stated.is_none(),
-        left: match stated {
-            Some(gain) => Some(rms(left(whole, gain))),
-            None => (examples.len() > 1).then(others),
-        },
-    };
-    Ok(Some((stated.unwrap_or_else(|| fitted(whole)), found)))
-}
-
-/// Corrections are enlarged by this factor at most.
-const MOST_GAIN: f64 = 2.0;
 
 impl CharacterMatch {
     /// How much of the corrections is taken and how good that is, in words.

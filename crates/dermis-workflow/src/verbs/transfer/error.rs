@@ -43,6 +43,14 @@ pub enum Error {
         /// The angle between the two.
         degrees: f64,
     },
+    /// Another character, of whose bones too few have a counterpart.
+    #[error("\"{}\" is a character whose bones are not found in \"{}\"", body.display(), mesh.display())]
+    Unpaired {
+        /// The body.
+        body: PathBuf,
+        /// The other character.
+        mesh: PathBuf,
+    },
     /// Marked pairs that cannot be read.
     #[error("\"{}\", line {line}: {text:?} is no pair of vertices", file.display())]
     Pairs {
@@ -107,6 +115,9 @@ impl Error {
             Self::RestsApart { .. } => {
                 "joints count from the rest pose: bind the character in the pose in which the body rests"
                     .into()
+            }
+            Self::Unpaired { .. } => {
+                "carry it with `dermis transfer` and a `map` of bones, and fit over the result: `base=model:FILE`".into()
             }
             Self::Pairs { .. } => {
                 "a line has two numbers, from zero: a vertex of the body and the vertex of the character that it is"

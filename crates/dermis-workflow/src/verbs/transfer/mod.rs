@@ -5,6 +5,7 @@ pub mod error;
 mod objects;
 mod page;
 mod poses;
+mod prior;
 mod read;
 mod write;
 
@@ -12,14 +13,17 @@ use crate::error::Error as Any;
 use crate::load::{FileNote, ReadOptions};
 use crate::output::{Output, ending, reserve_file, reserve_folder};
 use crate::recipe::{Existing, Input, Watch, keep, reserve_page, seen, step};
-pub use character::{CharacterMatch, GainFound};
+pub use character::CharacterMatch;
+pub use dermis_fit::gain::GainFound;
+pub use prior::carried_prior;
 use dermis_deform::{Base, Deformer};
 use dermis_io::{Clip, Contents, ModelFile};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, Influences, Mesh, MorphTarget, Rig};
+use dermis_fit::gain::gain_on;
 use dermis_transfer::islands::Held;
 use dermis_transfer::model::carried_displacements;
-use dermis_transfer::{Body, Clearance, Operator, Settings, TransferError, carried_model, carried_weights, with_gain};
+use dermis_transfer::{Body, Clearance, Operator, Settings, TransferError, carried_model, carried_weights};
 use error::Error;
 use objects::OwnObjects;
 use serde::{Deserialize, Serialize};
@@ -439,10 +443,11 @@ impl TransferRecipe {
         if let Some(found) = character.as_mut().filter(|_| wanted.corrections) {
             let rig = Rig::new(mesh.clone(), from.file.rig().skeleton().clone(), Some(weights.clone()));
             let rig = rig.map_err(|e| Any::lacks(&path, e.to_string(), ""))?;
-            let told = character::gain_on(&carried, &character::examples(self, to, &rig)?, self.gain)?;
+            let told = gain_on(&carried, &rig, &character::examples(self, to, &rig)?, self.gain);
+            let told = told.map_err(|e| Any::Internal(e.to_string()))?;
             found.gain = told.map_or(self.gain.unwrap_or(1.0), |(gain, _)| gain);
             found.examples = told.map(|(_, told)| told);
-            carried = with_gain(&carried, found.gain).map_err(named)?;
+            carried = carried.with_gain(found.gain).ok_or_else(|| named(TransferError::Part { part: "this correction" }))?;
         }
         let shapes = match wanted.shapes {
             true => carried_shapes(&operator, &from.morphs).map_err(named)?,

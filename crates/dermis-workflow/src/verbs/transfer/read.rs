@@ -15,13 +15,7 @@ pub(super) fn body(input: &Input) -> Result<From, Any> {
     let path = &input.file.path;
     if kind_of(path) == Some(Format::Model) {
         let (file, note) = load_model(path)?;
-        let deformer = file.baked().widened().map_err(|e| Any::lacks(path, e.to_string(), ""))?;
-        let mesh = file.rig().mesh();
-        let (morphs, morph_weights) = (mesh.morph_targets().to_vec(), mesh.morph_weights().to_vec());
-        let contents = Contents { space: file.space.clone(), morph_weights, ..Contents::default() };
-        let has_corrections =
-            !deformer.corrections().is_empty() || !matches!(deformer.base(), Base::Lbs(_) | Base::Rigid(_));
-        return Ok(From { file, deformer, has_corrections, morphs, contents, clips: vec![], note });
+        return of_model(file, note);
     }
     let (loaded, _) = load_rig_with_clips(path)?;
     let (mut contents, mut note) = read_contents(path, &Space::default())?;
@@ -38,6 +32,17 @@ pub(super) fn body(input: &Input) -> Result<From, Any> {
     let clips = std::mem::take(&mut contents.clips).into_iter().map(Arc::new).collect();
     let morphs = std::mem::take(&mut contents.morphs);
     Ok(From { file, deformer, has_corrections: false, morphs, contents, clips, note })
+}
+
+/// A model as a body.
+pub(super) fn of_model(file: ModelFile, note: FileNote) -> Result<From, Any> {
+    let deformer = file.baked().widened().map_err(|e| Any::lacks(Path::new(&note.path), e.to_string(), ""))?;
+    let mesh = file.rig().mesh();
+    let (morphs, morph_weights) = (mesh.morph_targets().to_vec(), mesh.morph_weights().to_vec());
+    let contents = Contents { space: file.space.clone(), morph_weights, ..Contents::default() };
+    let has_corrections =
+        !deformer.corrections().is_empty() || !matches!(deformer.base(), Base::Lbs(_) | Base::Rigid(_));
+    Ok(From { file, deformer, has_corrections, morphs, contents, clips: vec![], note })
 }
 
 pub(super) fn mesh(input: &Input, space: &Space, read: &ReadOptions) -> Result<(To, FileNote), Any> {
