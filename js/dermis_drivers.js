@@ -14,7 +14,7 @@ export class Drivers {
     const { format, version, kind, bones, shapes, offset, clamp } = table;
     demand(format === "dermis-drivers", `format is ${format}, not dermis-drivers`);
     const isPoseSpace = (version === 2 || version === 3) && kind === "pose-space";
-    demand([1, 4, 5].includes(version) || isPoseSpace, `this reader does not know version ${version}, kind ${kind}`);
+    demand([1, 4, 5, 6].includes(version) || isPoseSpace, `this reader does not know version ${version}, kind ${kind}`);
     const lists = isPoseSpace ? ["bones", "shapes", "joints", "channels", "regions"] : ["bones", "shapes", "joints", "matrix"];
     lists.forEach((name) => demand(Array.isArray(table[name]), `${name} is no list`));
     bones.forEach((bone) => checkRows(bone.inverse_bind, 3, 4, `inverse_bind of ${bone.name}`));
@@ -61,42 +61,77 @@ function withSculpts({ bones, shapes, matrix, sculpts }, addJoints) {
 /** Checks a table of version 1, or the joints of one of version 4 or 5. Returns what adds `matrix` z to the weights. */
 function jointModel({ version, length, sigma, arc_cosine = 0, bones, joints, gravity, matrix, shapes, sculpts }) {
   demand(length > 0 && sigma > 0 && Number.isFinite(length + sigma), `length is ${length} and sigma is ${sigma}`);
-  demand(arc_cosine >= 0 && arc_cosine <= 1 && (version === 5 || !(arc_cosine || gravity)), `arc_cosine is ${arc_cosine}`);
-  const origin = new Array(12).fill(0);
-  // g − 1: the ones of g(φ, ψ) − g(φ, 0) − g(0, ψ) + 1 cancel, and expm1 keeps the digits that go with them.
-  const g1 = (x, y) => Math.expm1(-squaredDistance(x, y) / sigma ** 2);
-  const coordinates = joints.map(({ from, to, centre, limit, inducing, inverse_factor }, j) => {
+  demand(arc_cosine >= 0 && arc_cosine <= 1 && (version >= 5 || !(arc_cosine || gravity)), `arc_cosine is ${arc_cosine}`);
+  // φ of every joint of a pose, or the part of it that is read; products read two that stand before them.
+  const features = [];
+  const coordinates = joints.map(({ from, to, centre, limit, inducing, inverse_factor, swing, twist, product, second }, j) => {
     demand(bones[from] && bones[to], `joint ${j} names a bone that is not in the table`);
     demand(Array.isArray(inducing) && Array.isArray(inverse_factor), `joint ${j} lacks inducing or inverse_factor`);
     checkLimit(limit, `joint ${j}`);
     if (centre !== null) checkRows([centre], 1, 3, `centre of joint ${j}`);
     checkRows(inducing, inverse_factor.length, 12, `inducing of joint ${j}`);
     inverse_factor.forEach((row, i) => checkRows([row], 1, i + 1, `inverse_factor of joint ${j}`));
-    const atBind = inducing.map((psi) => g1(origin, psi));
+    const kernels = kernelsAt(inducing, sigma, arc_cosine);
+    if (product) {
+      const [e, f] = product;
+      demand([e, f].every((at) => joints[at] && at < j && !joints[at].product), `joint ${j} is a product of joints that do not stand before it`);
+      checkRows(second, inducing.length, 12, `second of joint ${j}`);
+      const others = kernelsAt(second, sigma, arc_cosine);
+      return () => {
+        const [x, y] = [kernels(features[e]), others(features[f])];
+        const k = x.map((value, i) => (value * y[i]) / sigma ** 2);
+        return inverse_factor.map((row) => dot(row, k));
+      };
+    }
     return (transforms) => {
       const [a, b] = [transforms[from], transforms[to]];
       const inverse = inverse3(a);
       const apart = XYZ.map((r) => b[r][3] - a[r][3]);
-      const phi = limited(product3(inverse, b).flatMap((row, r) => {
-        const turn = row.map((x, c) => x - (r === c));
-        // Without a centre the rotation alone is read.
-        const slide = centre === null ? 0 : dot(inverse[r], apart) / length + dot(turn, centre);
-        return [...turn.map((x) => x / Math.SQRT2), slide];
-      }), limit);
-      const toOrigin = g1(phi, origin);
-      const gaussian = (psi, i) => (sigma ** 2 / 2) * (g1(phi, psi) - toOrigin - atBind[i]);
-      const k = inducing.map((psi, i) => (1 - arc_cosine) * gaussian(psi, i) + (arc_cosine && arc_cosine * arcCosine(phi, psi)));
+      const turn = product3(inverse, b);
+      // Without a centre the rotation alone is read.
+      const slides = XYZ.map((r) => (centre === null ? 0 : dot(inverse[r], apart) / length + dot(turn[r], centre) - centre[r]));
+      features[j] = limited(partOf(turn, slides, { swing, twist }), limit);
+      const k = kernels(features[j]);
       return inverse_factor.map((row) => dot(row, k));
     };
   });
   const sagging = gravity ? gravitySeen(gravity, bones) : [];
   // With sculpts the first shapes alone are those of the joints.
-  const rows = version === 1 || (version === 5 && !sculpts) ? shapes.length : Math.min(matrix.length, shapes.length);
+  const rows = version === 1 || (version >= 5 && !sculpts) ? shapes.length : Math.min(matrix.length, shapes.length);
   checkRows(matrix, rows, sum(joints.map((joint) => joint.inducing.length)) + 3 * sagging.length, "matrix");
   return (weights, transforms) => {
     const z = [...coordinates, ...sagging].flatMap((of) => of(transforms));
     matrix.forEach((row, i) => { weights[i] += dot(row, z); });
   };
+}
+
+/** Returns what gives the kernel of a feature with each of some others. */
+function kernelsAt(inducing, sigma, arc_cosine) {
+  const origin = new Array(12).fill(0);
+  // g − 1: the ones of g(φ, ψ) − g(φ, 0) − g(0, ψ) + 1 cancel, and expm1 keeps the digits that go with them.
+  const g1 = (x, y) => Math.expm1(-squaredDistance(x, y) / sigma ** 2);
+  const atBind = inducing.map((psi) => g1(origin, psi));
+  return (phi) => {
+    const toOrigin = g1(phi, origin);
+    const gaussian = (psi, i) => (sigma ** 2 / 2) * (g1(phi, psi) - toOrigin - atBind[i]);
+    return inducing.map((psi, i) => (1 - arc_cosine) * gaussian(psi, i) + (arc_cosine && arc_cosine * arcCosine(phi, psi)));
+  };
+}
+
+/** φ of a turn and a slide; the swing of an axis with the slide; or the twist about an axis. */
+function partOf(turn, slides, { swing, twist }) {
+  const rows = (matrix) => matrix.flatMap((row, r) => [...row.map((x, c) => (x - (r === c)) / Math.SQRT2), slides[r]]);
+  if (swing) return XYZ.flatMap((r) => [dot(turn[r], swing) - swing[r], 0, 0, slides[r]]);
+  if (!twist) return rows(turn);
+  // The shortest turn of the axis to where it goes, 1 + K + K² / (1 + cos).
+  const to = turn.map((row) => dot(row, twist));
+  const [x, y, z] = XYZ.map((i) => twist[(i + 1) % 3] * to[(i + 2) % 3] - twist[(i + 2) % 3] * to[(i + 1) % 3]);
+  const cross = [[0, -z, y], [z, 0, -x], [-y, x, 0]];
+  const squared = product3(cross, cross);
+  const share = 1 / Math.max(1 + dot(twist, to), 1e-3);
+  const back = XYZ.map((r) => XYZ.map((c) => (r === c) + cross[c][r] + share * squared[c][r]));
+  slides = [0, 0, 0];
+  return rows(product3(back, turn));
 }
 
 /** The arc-cosine kernel of order one. */

@@ -6,9 +6,9 @@ export const EXTENSIONS = ["DERMIS_joint_drivers", "DERMIS_pose_space"];
 
 /**
  * The versions that this file knows. A pose space without one is of version 1; version 2 has windows and parts of rotations. Version 2 of
- * joint drivers has sculpts, version 3 other kernels and bones that see down, and may have sculpts.
+ * joint drivers has sculpts, version 3 other kernels and bones that see down, and may have sculpts; version 4 parts of rotations and products.
  */
-const VERSIONS = { DERMIS_joint_drivers: [1, 2, 3], DERMIS_pose_space: [1, 2] };
+const VERSIONS = { DERMIS_joint_drivers: [1, 2, 3, 4], DERMIS_pose_space: [1, 2] };
 
 /**
  * Returns the bones of a node's skin: `node`, `joint` (its number in the skin), `name`, `inverse_bind` (three rows). `matrices` are
@@ -71,7 +71,7 @@ export function extensionTable(json, node, bones) {
     const seeing = fields.gravity.bones.map((entry, i) => ({ ...entry, bone: numberOf(entry.bone, i) }));
     fields.gravity = { ...fields.gravity, bones: seeing };
   }
-  const kind = isPoseSpace ? { version: version + 1, kind: "pose-space" } : { version: [1, 4, 5][version - 1] };
+  const kind = isPoseSpace ? { version: version + 1, kind: "pose-space" } : { version: [1, 4, 5, 6][version - 1] };
   return { ...fields, format: "dermis-drivers", ...kind, bones: [...used.keys()], joints, shapes };
 }
 

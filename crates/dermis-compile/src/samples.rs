@@ -3,7 +3,7 @@
 use crate::Warning;
 use dermis_deform::TrainingPoses;
 use dermis_deform::guard::LIMIT_FACTOR;
-use dermis_deform::joints::{Joint, Joints};
+use dermis_deform::joints::{Joint, JointReading, Joints, whole_of};
 use dermis_deform::tables::{NamedBone, TableBone};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::skeleton::{from_rows, invert};
@@ -46,14 +46,26 @@ pub(crate) fn join_roots(skeleton: &Skeleton, model: &Joints, poses: &mut [BoneT
     for pose in poses {
         let mut group = roots.clone();
         let mut moved = pose.as_slice().to_vec();
-        // A composite follows from the joints that it is made of.
-        for (joint, centre) in model.joints.iter().filter_map(|joint| Some((joint, joint.centre?))) {
+        for (at, joint) in model.joints.iter().enumerate() {
+            // A composite follows from the joints that it is made of; the twist of a joint comes with its swing.
             let (a, b) = (joint.from.get(), joint.to.get());
-            if group[a] == group[b] {
-                continue;
-            }
-            let choice = (random.unit() * (joint.inducing.len() + 1) as f64) as usize;
-            let wanted = joint.inducing.get(choice).map_or(DAffine3::IDENTITY, |f| at_feature(f, centre, model.length));
+            let Some(centre) = joint.centre.filter(|_| group[a] != group[b]) else { continue };
+            let mut some = |joint: &Joint| {
+                let choice = (random.unit() * (joint.inducing.len() + 1) as f64) as usize;
+                joint.inducing.get(choice).copied()
+            };
+            let feature = match joint.reading {
+                JointReading::Swing(axis) => {
+                    let twists = |other: &&Joint| {
+                        (other.from, other.to) == (joint.from, joint.to) && other.reading == JointReading::Twist(axis)
+                    };
+                    let twist = model.joints.get(at + 1).filter(twists).and_then(&mut some);
+                    let (none, swing) = ([0.0; 12], some(joint));
+                    Some(whole_of(axis, &swing.unwrap_or(none), &twist.unwrap_or(none)))
+                }
+                JointReading::Whole | JointReading::Twist(_) | JointReading::Product(_) => some(joint),
+            };
+            let wanted = feature.map_or(DAffine3::IDENTITY, |f| at_feature(&f, centre, model.length));
             let Some(inverse) = invert(&moved[b]) else { continue };
             let (step, old, new) = (moved[a] * wanted * inverse, group[b], group[a]);
             for (m, group) in moved.iter_mut().zip(&mut group).filter(|(_, group)| **group == old) {

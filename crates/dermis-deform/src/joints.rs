@@ -15,6 +15,10 @@
 //! A **composite** joint reads the outer bones a and c of two tree joints (a, b), (b, c) that share a bone, or of (b, a),
 //! (b, c): what the two do together. It has no fixed centre, its rotation alone counts, and its slide is zero.
 //!
+//! **Parts** ([`JointReading`]). A joint may be read in two terms about an axis a: where the axis goes, and how the bone turns about it.
+//! A **product** reads two joints e, f of the model, by the kernel k(x_e, y_e) k(x_f, y_f)/σ²: it is zero unless both moved, so it learns
+//! what neither does alone, such as muscles that contract together.
+//!
 //! **Kernel.** k vanishes at the bind pose in either argument and is φ(x)·φ(y) for small angles ([`JointKernel`]). It is read at a few
 //! **inducing rotations** per joint, C Cᵀ their own kernel matrix, so a pose costs a few kernels per joint, shared by all vertices,
 //! and |z_e|² ≤ k(φ, φ), at most σ² of the Gaussian and |φ|² of the arc-cosine kernel.
@@ -77,6 +81,67 @@ pub const MOST_INDUCING: usize = 256;
 /// Twelve numbers: per row of the rotation (R − I)/√2, then the slide along that axis.
 pub type JointFeature = [f64; 12];
 
+/// What is read of a joint.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum JointReading {
+    /// φ.
+    #[default]
+    Whole,
+    /// The swing about an axis a of length one: R a − a in place of the rotation, and the slide.
+    Swing(DVec3),
+    /// The twist about an axis a of length one: (Sᵀ R − I)/√2, S the shortest turn of a to R a. The slide is zero.
+    Twist(DVec3),
+    /// Two joints at the same time, which stand before it in the model and are no products.
+    Product([u32; 2]),
+}
+
+/// The part of φ that a reading takes; zero for a product, which has no feature of its own.
+pub fn part_of(feature: &JointFeature, reading: JointReading) -> JointFeature {
+    let mut part = [0.0; 12];
+    let entry = |j: usize, i: usize| feature[4 * j + i] * std::f64::consts::SQRT_2;
+    let turn = || DMat3::from_cols_array_2d(&[0, 1, 2].map(|i| [0, 1, 2].map(|j| entry(j, i)))) + DMat3::IDENTITY;
+    match reading {
+        JointReading::Whole => return *feature,
+        JointReading::Swing(axis) => {
+            let swing = turn() * axis - axis;
+            for j in 0..3 {
+                (part[4 * j], part[4 * j + 3]) = (swing[j], feature[4 * j + 3]);
+            }
+        }
+        JointReading::Twist(axis) => {
+            let turn = turn();
+            let twist = shortest_turn(axis, turn * axis).transpose() * turn - DMat3::IDENTITY;
+            for j in 0..3 {
+                (0..3).for_each(|i| part[4 * j + i] = twist.col(i)[j] * std::f64::consts::FRAC_1_SQRT_2);
+            }
+        }
+        JointReading::Product(_) => {}
+    }
+    part
+}
+
+/// φ of a joint from its swing and its twist about an axis.
+pub fn whole_of(axis: DVec3, swing: &JointFeature, twist: &JointFeature) -> JointFeature {
+    let moved = axis + DVec3::new(swing[0], swing[4], swing[8]);
+    let entry = |j: usize, i: usize| twist[4 * j + i] * std::f64::consts::SQRT_2;
+    let twist = DMat3::from_cols_array_2d(&[0, 1, 2].map(|i| [0, 1, 2].map(|j| entry(j, i)))) + DMat3::IDENTITY;
+    let turn = shortest_turn(axis, moved.normalize_or(axis)) * twist - DMat3::IDENTITY;
+    std::array::from_fn(|at| match at % 4 {
+        3 => swing[at],
+        i => turn.col(i)[at / 4] * std::f64::consts::FRAC_1_SQRT_2,
+    })
+}
+
+/// 1 + cos of an angle is taken for this at least: half a turn has no shortest way.
+const HALF_TURN: f64 = 1e-3;
+
+/// The shortest turn from a direction to another, both of length one.
+fn shortest_turn(from: DVec3, to: DVec3) -> DMat3 {
+    let (v, cosine) = (from.cross(to), from.dot(to));
+    let k = DMat3::from_cols(DVec3::new(0.0, v.z, -v.y), DVec3::new(-v.z, 0.0, v.x), DVec3::new(v.y, -v.x, 0.0));
+    DMat3::IDENTITY + k + k * k * (1.0 / (1.0 + cosine).max(HALF_TURN))
+}
+
 /// A joint: two bones, and how the one is read from the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Joint {
@@ -87,10 +152,14 @@ pub struct Joint {
     /// c, the fixed point of the joint's rotations, in units of L; `None` for a composite, of which the rotation alone is
     /// read.
     pub centre: Option<DVec3>,
-    /// Largest norm φ may have; infinite without limits.
+    /// What is read of it.
+    pub reading: JointReading,
+    /// Largest norm φ, or its part, may have; infinite without limits, and for a product.
     pub limit: f64,
-    /// φ of the inducing rotations.
+    /// φ, or its part, of the inducing rotations; of a product that of its first joint.
     pub inducing: Vec<JointFeature>,
+    /// The same of the second joint of a product; empty otherwise.
+    pub second: Vec<JointFeature>,
     /// C, lower triangular, row after row.
     factor: Vec<f64>,
 }
@@ -99,23 +168,40 @@ impl Joint {
     /// A joint with its inducing rotations; `None` if their kernel matrix is not positive definite, or there are more than
     /// [`MOST_INDUCING`].
     pub fn new(
-        (from, to): (BoneIndex, BoneIndex),
+        ends: (BoneIndex, BoneIndex),
         centre: Option<DVec3>,
         limit: f64,
         inducing: Vec<JointFeature>,
         kernel: JointKernel,
     ) -> Option<Self> {
+        Self::read_as(JointReading::Whole, (ends, centre), limit, (inducing, vec![]), kernel)
+    }
+
+    /// A joint of which a part is read, or a product.
+    ///
+    /// - `inducing`: its features; of a product those of its first joint, and of its second
+    /// - result: `None` as of [`Self::new`], and if features of the second joint are missing or too many
+    pub fn read_as(
+        reading: JointReading,
+        ((from, to), centre): ((BoneIndex, BoneIndex), Option<DVec3>),
+        limit: f64,
+        (inducing, second): (Vec<JointFeature>, Vec<JointFeature>),
+        kernel: JointKernel,
+    ) -> Option<Self> {
         let m = inducing.len();
-        if m > MOST_INDUCING {
+        let seconds = if matches!(reading, JointReading::Product(_)) { m } else { 0 };
+        if m > MOST_INDUCING || second.len() != seconds {
             return None;
         }
+        let mut made = Self { from, to, centre, reading, limit, inducing, second, factor: vec![] };
         let mut factor = Vec::with_capacity(m * (m + 1) / 2);
         for i in 0..m {
             let start = factor.len();
             for j in 0..=i {
                 let (row_i, row_j) = (start, j * (j + 1) / 2);
                 let known: f64 = (0..j).map(|l| factor[row_i + l] * factor[row_j + l]).sum();
-                let left = kernel.at(&inducing[i], &inducing[j]) - known;
+                let both = (&made.inducing[i], made.second.get(i));
+                let left = made.kernel_at(both, j, kernel) - known;
                 if j < i {
                     factor.push(left / factor[row_j + j]);
                 } else if left > 0.0 && left.is_finite() {
@@ -125,7 +211,17 @@ impl Joint {
                 }
             }
         }
-        Some(Self { from, to, centre, limit, inducing, factor })
+        made.factor = factor;
+        Some(made)
+    }
+
+    /// The kernel of a feature, of a product those of both its joints, with an inducing rotation.
+    fn kernel_at(&self, (x, y): (&JointFeature, Option<&JointFeature>), i: usize, kernel: JointKernel) -> f64 {
+        let first = kernel.at(x, &self.inducing[i]);
+        match (y, self.second.get(i)) {
+            (Some(y), Some(second)) => first * kernel.at(y, second) / (kernel.sigma * kernel.sigma),
+            _ => first,
+        }
     }
 
     /// C⁻¹, lower triangular: row i has i + 1 numbers.
@@ -141,9 +237,9 @@ impl Joint {
         rows
     }
 
-    /// φ before the limit. A bone that cannot be seen from the other, being singular, stands at rest.
+    /// φ, or its part, before the limit; zero for a product. A bone that cannot be seen from the other, being singular, stands at rest.
     pub fn feature(&self, transforms: &[DAffine3], length: f64) -> JointFeature {
-        joint_feature(transforms, (self.from, self.to), self.centre, length)
+        part_of(&joint_feature(transforms, (self.from, self.to), self.centre, length), self.reading)
     }
 
     /// φ with its limit, and whether that acted.
@@ -157,12 +253,20 @@ impl Joint {
     }
 
     /// Appends z = C⁻¹ [k(φ, inducing)].
-    pub fn coordinates(&self, feature: &JointFeature, kernel: JointKernel, out: &mut Vec<f64>) {
+    ///
+    /// - `features`: those of the joints before it, and its own last, with their limits
+    pub fn coordinates(&self, features: &[JointFeature], kernel: JointKernel, out: &mut Vec<f64>) {
+        let none = [0.0; 12];
+        let of = |at: u32| features.get(at as usize).unwrap_or(&none);
+        let both = match self.reading {
+            JointReading::Product([e, f]) => (of(e), Some(of(f))),
+            _ => (features.last().unwrap_or(&none), None),
+        };
         let start = out.len();
-        for (i, inducing) in self.inducing.iter().enumerate() {
+        for i in 0..self.inducing.len() {
             let row = &self.factor[i * (i + 1) / 2..];
             let known: f64 = out[start..].iter().zip(row).map(|(z, c)| z * c).sum();
-            out.push((kernel.at(feature, inducing) - known) / row[i]);
+            out.push((self.kernel_at(both, i, kernel) - known) / row[i]);
         }
     }
 }
@@ -247,6 +351,8 @@ pub struct JointPose {
     /// T per bone; empty when nothing is welded.
     pub turns: Vec<DMat3>,
     quaternions: Vec<DQuat>,
+    /// φ, or its part, of every joint, with its limit.
+    features: Vec<JointFeature>,
     /// w of every shape of the layer.
     pub shapes: Vec<f64>,
     /// h of every shape of the layer.
@@ -280,11 +386,13 @@ impl JointPose {
         }
         self.z.clear();
         self.starts.clear();
+        self.features.clear();
         for joint in &model.joints {
             let (feature, acts) = joint.limited(joint.feature(&self.welded, model.length));
             self.limited += usize::from(acts);
             self.starts.push(self.z.len());
-            joint.coordinates(&feature, model.kernel, &mut self.z);
+            self.features.push(feature);
+            joint.coordinates(&self.features, model.kernel, &mut self.z);
         }
         let first = self.z.len();
         if let Some(gravity) = &model.gravity {
@@ -466,6 +574,52 @@ pub fn forest_links(joints: &[(BoneIndex, BoneIndex)], frozen: &[bool], ancestor
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Swing and twist are parts of a turn that make it whole again, and each leaves the other out.
+    #[test]
+    fn swing_and_twist_make_the_turn() {
+        let axis = DVec3::new(0.6, 0.0, 0.8);
+        let seen = |turn: DQuat| {
+            let pose = [DAffine3::IDENTITY, DAffine3::from_rotation_translation(turn, DVec3::new(0.1, 0.2, -0.1))];
+            joint_feature(&pose, (BoneIndex::new(0), BoneIndex::new(1)), Some(DVec3::X), 2.0)
+        };
+        let (twist, swing) = (JointReading::Twist(axis), JointReading::Swing(axis));
+        let norm = |f: JointFeature| f.iter().map(|x| x * x).sum::<f64>().sqrt();
+        for angle in [0.2, 1.1, 2.4] {
+            // A turn about the axis has no swing but the slide; one across it has no twist.
+            let across = DQuat::from_axis_angle(axis.any_orthonormal_vector(), angle);
+            let along = DQuat::from_axis_angle(axis, angle);
+            assert!(norm(part_of(&seen(across), twist)) < 1e-12);
+            assert!((norm(part_of(&seen(along), twist)) - 2.0 * (0.5 * angle).sin()).abs() < 1e-12);
+            let of_swing = part_of(&seen(along), swing);
+            assert!([0, 4, 8].iter().all(|i| of_swing[*i].abs() < 1e-12));
+            for turn in [across * along, along * across] {
+                let whole = seen(turn);
+                let made = whole_of(axis, &part_of(&whole, swing), &part_of(&whole, twist));
+                assert!(made.iter().zip(&whole).all(|(a, b)| (a - b).abs() < 1e-12), "{made:?} {whole:?}");
+            }
+        }
+    }
+
+    /// A product is zero unless both joints moved, and is the product of their kernels.
+    #[test]
+    fn products_need_both_joints() {
+        let kernel = JointKernel::gaussian(1.4);
+        let ends = ((BoneIndex::new(0), BoneIndex::new(1)), None);
+        let (x, y, rest) = ([0.3; 12], [-0.2; 12], [0.0; 12]);
+        let (a, b) = (vec![[0.4; 12]], vec![[-0.3; 12]]);
+        let reading = JointReading::Product([0, 1]);
+        let joint = Joint::read_as(reading, ends, f64::INFINITY, (a.clone(), b.clone()), kernel).unwrap();
+        let z = |x: JointFeature, y: JointFeature| {
+            let mut z = vec![];
+            joint.coordinates(&[x, y, rest], kernel, &mut z);
+            z[0]
+        };
+        let product = |x: &JointFeature, y: &JointFeature| kernel.at(x, &a[0]) * kernel.at(y, &b[0]) / 1.96;
+        assert!((z(x, y) * product(&a[0], &b[0]).sqrt() - product(&x, &y)).abs() < 1e-15);
+        assert_eq!((z(x, rest), z(rest, y)), (0.0, 0.0));
+        assert!(Joint::read_as(reading, ends, 1.0, (a, vec![]), kernel).is_none());
+    }
 
     /// The kernel of an inducing rotation at rest is zero, and its matrix has no factor.
     #[test]

@@ -7,11 +7,13 @@ use crate::contents::ReadError;
 use crate::model_file::damaged;
 use crate::writing::WriteError;
 use dermis_deform::JointKernel;
+use dermis_deform::joints::JointReading;
 use dermis_deform::gravity::NUMBERS;
 use dermis_deform::pose_space::{Coordinates, Family, JointPart, Window};
 use dermis_deform::tables::{
     DrivenHelper, DrivingJoint, HelperTable, JointTable, NamedBone, PoseDriver, TableBone, TableGravity, TableJoint,
 };
+use dermis_rig::glam::DVec3;
 use dermis_rig::index::TypedIndex;
 use dermis_rig::skeleton::{from_rows, row};
 use dermis_rig::{BoneIndex, IndexVec};
@@ -28,15 +30,15 @@ pub const POSE_SPACE_EXTENSION: &str = "DERMIS_pose_space";
 /// The name of the glTF extension that holds the drivers of a joint model.
 pub const JOINT_EXTENSION: &str = "DERMIS_joint_drivers";
 /// The version of both extensions, but for pose spaces with windows or with parts of rotations, and for joint models with shapes of
-/// remembered sculpts, which are of the next one, and for joint models with other kernels or bones that see down, which are of the one
-/// after it.
+/// remembered sculpts, which are of the next one, for joint models with other kernels or bones that see down, which are of the one
+/// after it, and for those with parts of rotations or products, which are of the fourth.
 pub const EXTENSION_VERSION: u32 = 1;
 
 /// A table that can be written.
 #[derive(Clone, Copy, Debug)]
 pub enum Table<'a> {
     /// Shapes of a joint model: `dermis-drivers`, version 1; with shapes of remembered sculpts version 4; with another kernel or bones
-    /// that see down version 5.
+    /// that see down version 5; with parts of rotations or products version 6.
     Joints(&'a JointTable),
     /// Shapes of a pose space: `dermis-drivers`, version 2; with windows or parts of rotations version 3.
     PoseSpace(&'a PoseSpaceTable),
@@ -112,7 +114,7 @@ fn cannot_hold(error: serde_json::Error) -> WriteError {
 /// limits contradict each other; [`ReadError::Unsupported`] for another format or version.
 pub fn read_joints(bytes: &[u8]) -> Result<JointTable, ReadError> {
     let file: JointFile = serde_json::from_slice(bytes).map_err(|e| damaged(format!("driver table: {e}")))?;
-    if file.version != 5 {
+    if !matches!(file.version, 5 | 6) {
         expect((&file.format, file.version), DRIVERS)?;
     }
     file.check().map_err(|what| damaged(format!("driver table: {what}")))?;
@@ -124,6 +126,8 @@ pub fn read_joints(bytes: &[u8]) -> Result<JointTable, ReadError> {
         return Err(damaged(format!("driver table: bone {} of {bones} sees down", entry.bone)));
     }
     let joint = |joint: JointEntry| TableJoint {
+        reading: joint.reading(),
+        second: joint.second,
         from: TableBone::new(joint.from),
         to: TableBone::new(joint.to),
         centre: joint.centre,
@@ -245,8 +249,12 @@ impl JointDriverFile {
     }
 }
 
-/// What readers of a joint table must know: joints (0), shapes of remembered sculpts (1), other kernels and bones that see down (2).
+/// What readers of a joint table must know: joints (0), shapes of remembered sculpts (1), other kernels and bones that see down (2),
+/// parts of rotations and products (3).
 fn kind_of(table: &JointTable) -> usize {
+    if table.joints.iter().any(|joint| joint.reading != JointReading::Whole) {
+        return 3;
+    }
     match arc_cosine(table).is_some() || table.gravity.is_some() {
         true => 2,
         false => usize::from(table.sculpts.is_some()),
@@ -287,19 +295,43 @@ struct JointEntry {
     from: usize,
     to: usize,
     centre: Option<[f64; 3]>,
+    /// The axis, if where it goes is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    swing: Option<[f64; 3]>,
+    /// The axis, if the turn about it is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    twist: Option<[f64; 3]>,
+    /// Two joints before it, if it is their product.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    product: Option<[u32; 2]>,
     limit: Option<f64>,
     inducing: Vec<[f64; 12]>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    second: Vec<[f64; 12]>,
     inverse_factor: Vec<Vec<f64>>,
 }
 
 impl JointEntry {
+    fn reading(&self) -> JointReading {
+        match (self.swing, self.twist, self.product) {
+            (Some(axis), ..) => JointReading::Swing(DVec3::from_array(axis)),
+            (_, Some(axis), _) => JointReading::Twist(DVec3::from_array(axis)),
+            (.., Some(both)) => JointReading::Product(both),
+            _ => JointReading::Whole,
+        }
+    }
+
     fn of(joint: &TableJoint, number: impl Fn(TableBone) -> usize) -> Self {
         Self {
             from: number(joint.from),
             to: number(joint.to),
             centre: joint.centre,
+            swing: if let JointReading::Swing(axis) = joint.reading { Some(axis.to_array()) } else { None },
+            twist: if let JointReading::Twist(axis) = joint.reading { Some(axis.to_array()) } else { None },
+            product: if let JointReading::Product(both) = joint.reading { Some(both) } else { None },
             limit: joint.limit,
             inducing: joint.inducing.clone(),
+            second: joint.second.clone(),
             inverse_factor: joint.inverse_factor.clone(),
         }
     }
@@ -316,6 +348,15 @@ impl JointFile {
             let (factor, inducing) = (joint.inverse_factor.len(), joint.inducing.len());
             if factor != inducing || joint.inverse_factor.iter().any(|row| row.len() > inducing) {
                 return Err(format!("joint {at} has {inducing} inducing rotations, but a factor of another size"));
+            }
+            let both = joint.product.unwrap_or_default().map(|of| of as usize);
+            let stands = |of: &usize| *of < at && self.joints[*of].product.is_none();
+            if joint.product.is_some() && !both.iter().all(stands) {
+                return Err(format!("joint {at} is a product of joints that do not stand before it"));
+            }
+            let seconds = if joint.product.is_some() { inducing } else { 0 };
+            if joint.second.len() != seconds {
+                return Err(format!("joint {at} has {} features of a second joint", joint.second.len()));
             }
         }
         let sagging = self.gravity.as_ref().map_or(0, |gravity| gravity.bones.len());
@@ -334,7 +375,7 @@ impl JointFile {
     fn of(table: &JointTable, generator: &str) -> Self {
         Self {
             format: DRIVERS.into(),
-            version: [1, 4, 5][kind_of(table)],
+            version: [1, 4, 5, 6][kind_of(table)],
             generator: generator.into(),
             mesh: table.mesh.clone(),
             length: table.length,

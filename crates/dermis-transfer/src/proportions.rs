@@ -20,7 +20,7 @@ use crate::model::{TOO_MANY, corrected, kept_back, ring_moments};
 use dermis_deform::base::AnimationSpace;
 use dermis_deform::delta_mush::{CHANNELS, DirectDeltaMush};
 use dermis_deform::guard::{Link, Weld};
-use dermis_deform::joints::{Joint, Joints, SharedTerm};
+use dermis_deform::joints::{Joint, JointReading, Joints, SharedTerm};
 use dermis_deform::pose_space::{Carrier, CompiledShapes, Kernel};
 use dermis_deform::training::TrainingPoses;
 use dermis_deform::{Base, Deformer};
@@ -345,9 +345,13 @@ impl Moved<'_> {
         let mut made = joints.clone();
         made.length = length;
         made.joints = joints.joints.iter().map(joint).collect();
-        // A joint between bones of one counterpart never turns.
-        let turns: Vec<bool> = made.joints.iter().map(|joint| joint.from != joint.to).collect();
-        made.joints.retain(|joint| joint.from != joint.to);
+        // A joint between bones of one counterpart never turns, and takes its products along.
+        let mut turns: Vec<bool> = made.joints.iter().map(|joint| joint.from != joint.to).collect();
+        for at in 0..turns.len() {
+            if let JointReading::Product(both) = made.joints[at].reading {
+                turns[at] = both.into_iter().all(|joint| turns[joint as usize]);
+            }
+        }
         let mut next = 0;
         let widths: Vec<usize> = joints.numbers().map(|count| 3 * count).collect();
         let places: Vec<Option<u32>> = (0..widths.len())
@@ -357,6 +361,13 @@ impl Moved<'_> {
                 is_kept.then(|| next - 1)
             })
             .collect();
+        let mut kept = turns.iter();
+        made.joints.retain(|_| kept.next().is_none_or(|turns| *turns));
+        for joint in &mut made.joints {
+            if let JointReading::Product(both) = &mut joint.reading {
+                *both = both.map(|joint| places[joint as usize].unwrap_or_default());
+            }
+        }
         made.gravity
             .iter_mut()
             .flat_map(|gravity| &mut gravity.bones)

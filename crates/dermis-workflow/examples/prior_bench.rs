@@ -5,6 +5,7 @@
 
 use dermis_deform::RiggedDeformer;
 use dermis_fit::method::{FitInput, Method};
+use dermis_fit::silent;
 use dermis_rig::{BoneTransforms, Example, ExampleSet};
 use dermis_solve::Random;
 use dermis_workflow::load::{FileNote, LoadedRig, ReadOptions, load_examples, load_rig};
@@ -47,7 +48,7 @@ fn body() -> Result<Fitted, String> {
 
 fn fitted(rig: &LoadedRig, set: &ExampleSet, prior: Option<&RiggedDeformer>) -> Result<Fitted, String> {
     let input = FitInput { prior, ..FitInput::new(&rig.rig, set) };
-    fit(rig, &input, &Method::joint(), &|_, _| true).map_err(|e| e.to_string())
+    fit(rig, &input, &Method::joint(), &silent).map_err(|e| e.to_string())
 }
 
 /// One character.

@@ -44,7 +44,9 @@ pub(super) fn shapes(rig: &Rig, joints: &BakedJoints, z: &Mat<f64>, driven: Unsc
         to: number(joint.to),
         centre: joint.centre.map(|c| c.to_array()),
         limit: Some(joint.limit).filter(|limit| limit.is_finite()),
+        reading: joint.reading,
         inducing: joint.inducing.clone(),
+        second: joint.second.clone(),
         inverse_factor: joint.inverse_factor(),
     };
     let table = JointTable {

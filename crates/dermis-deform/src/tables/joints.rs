@@ -3,7 +3,7 @@
 use super::{NamedBone, PoseDriver, TableBone};
 use crate::gravity::gravity_feature;
 use crate::joint_kernel::JointKernel;
-use crate::joints::joint_feature;
+use crate::joints::{JointReading, joint_feature, part_of};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, IndexVec};
 
@@ -43,10 +43,14 @@ pub struct TableJoint {
     pub to: TableBone,
     /// c, in units of L; `None` for a composite, of which the rotation alone is read.
     pub centre: Option<[f64; 3]>,
-    /// Largest norm of φ, if there is a limit.
+    /// What is read of it.
+    pub reading: JointReading,
+    /// Largest norm of φ, or of its part, if there is a limit.
     pub limit: Option<f64>,
-    /// φ of the inducing rotations.
+    /// φ, or its part, of the inducing rotations; of a product that of its first joint.
     pub inducing: Vec<[f64; 12]>,
+    /// The same of the second joint of a product; empty otherwise.
+    pub second: Vec<[f64; 12]>,
     /// C⁻¹, lower triangular: row i has i + 1 numbers.
     pub inverse_factor: Vec<Vec<f64>>,
 }
@@ -66,16 +70,26 @@ impl JointTable {
     /// # Panics
     /// If `transforms` are fewer than the table's bones.
     pub fn coordinates(&self, transforms: &IndexVec<TableBone, DAffine3>) -> Vec<f64> {
-        let mut z = Vec::new();
+        let (mut z, mut features) = (Vec::new(), Vec::new());
         for joint in &self.joints {
             let pair = [transforms[joint.from], transforms[joint.to]];
             let both = (BoneIndex::new(0), BoneIndex::new(1));
-            let mut feature = joint_feature(&pair, both, joint.centre.map(DVec3::from_array), self.length);
+            let whole = joint_feature(&pair, both, joint.centre.map(DVec3::from_array), self.length);
+            let mut feature = part_of(&whole, joint.reading);
             let norm = feature.iter().map(|x| x * x).sum::<f64>().sqrt();
             if let Some(limit) = joint.limit.filter(|limit| norm > *limit) {
                 feature.iter_mut().for_each(|x| *x *= limit / norm);
             }
-            let k: Vec<f64> = joint.inducing.iter().map(|at| self.kernel.at(&feature, at)).collect();
+            features.push(feature);
+            let k: Vec<f64> = match joint.reading {
+                JointReading::Product([e, f]) => {
+                    let [x, y] = [e, f].map(|at| &features[at as usize]);
+                    let squared = self.kernel.sigma * self.kernel.sigma;
+                    let both = joint.inducing.iter().zip(&joint.second);
+                    both.map(|(a, b)| self.kernel.at(x, a) * self.kernel.at(y, b) / squared).collect()
+                }
+                _ => joint.inducing.iter().map(|at| self.kernel.at(&feature, at)).collect(),
+            };
             z.extend(joint.inverse_factor.iter().map(|row| row.iter().zip(&k).map(|(c, k)| c * k).sum::<f64>()));
         }
         if let Some(TableGravity { down, bones }) = &self.gravity {

@@ -1,4 +1,4 @@
-//! Composite joints: what two neighbouring joints do together, learnt only where the examples moved both.
+//! Composite joints and products: what two neighbouring joints do together, learnt only where the examples moved both.
 //!
 //! Two joints e, f of the forest that share exactly one bone have the outer bones a and c. Their composite reads
 //!
@@ -12,12 +12,17 @@
 //! time the composite repeats what the single joints say, cross-validation does not see it, and poses that combine them come out
 //! worse. A joint that never moved has γ = 0, and so do examples of single joints: the model is then the one without composites,
 //! to the bit. a is continuous in the weights, so it makes no seams.
+//!
+//! Their **product** has the same gate, relevance and pairs, and reads both joints side by side, by the product of their kernels over σ²:
+//! a composite knows where the outer bones stand to each other, a product what each joint does while the other does something.
 
 use dermis_deform::joints::JointFeature;
 use dermis_rig::BoneIndex;
 
 /// Inducing rotations that a composite has at most.
 pub(super) const MOST_INDUCING: usize = 5;
+/// Pairs of inducing rotations that a product has at most.
+pub(super) const MOST_PAIRS: usize = 12;
 /// Products of relevances up to this, before the root of their product, have no composite.
 const LEAST_RELEVANCE: f64 = 0.1;
 

@@ -17,7 +17,17 @@ const TIE: f64 = 1e-5;
 /// diagonals that agree within 1e-5, the first pose wins: a pose and its mirror image are equally far from rest, and the
 /// rounding of a file must not choose between them.
 pub fn pivots(features: &[JointFeature], kernel: JointKernel, most: usize, stop: f64) -> Vec<usize> {
-    let mut left: Vec<f64> = features.iter().map(|f| kernel.at(f, f)).collect();
+    pivots_of(features.len(), |s, pivot| kernel.at(&features[s], &features[pivot]), most, stop)
+}
+
+/// The same of poses by number, and their kernel.
+pub(super) fn pivots_of(
+    count: usize,
+    kernel: impl Fn(usize, usize) -> f64,
+    most: usize,
+    stop: f64,
+) -> Vec<usize> {
+    let mut left: Vec<f64> = (0..count).map(|s| kernel(s, s)).collect();
     let mut columns: Vec<Vec<f64>> = Vec::new();
     let mut chosen = Vec::new();
     while chosen.len() < most {
@@ -27,10 +37,10 @@ pub fn pivots(features: &[JointFeature], kernel: JointKernel, most: usize, stop:
         });
         let Some(pivot) = next.filter(|&s| left[s] >= stop) else { break };
         let root = left[pivot].sqrt();
-        let column: Vec<f64> = (0..features.len())
+        let column: Vec<f64> = (0..count)
             .map(|s| {
                 let known: f64 = columns.iter().map(|c| c[s] * c[pivot]).sum();
-                (kernel.at(&features[s], &features[pivot]) - known) / root
+                (kernel(s, pivot) - known) / root
             })
             .collect();
         left.iter_mut().zip(&column).for_each(|(left, c)| *left -= c * c);

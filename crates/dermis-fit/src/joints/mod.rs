@@ -232,6 +232,8 @@ pub fn joint_leverages(
     let training = &training.with(&included);
     let settings = &JointSettings {
         composites: fitted.eta,
+        products: fitted.products_eta,
+        swing_twist: fitted.swing_twist,
         beta: fitted.beta,
         arc_cosine: fitted.kernel.arc_cosine,
         gravity: fitted.gravity.as_ref().map(|gravity| gravity.down),

@@ -1,7 +1,7 @@
 //! The training as the joint model sees it: joints, features of every pose, vertices that share them.
 
 use super::composite::{self, composite_gate, composite_pairs, composite_relevance};
-use super::inducing::{STOP, joint_centre, pivots};
+use super::inducing::{STOP, joint_centre, pivots, pivots_of};
 use super::lanes::PoseLanes;
 use super::settings::{CompositeSummary, JointSettings, JointSummary};
 use super::tree::JointTree;
@@ -10,7 +10,7 @@ use crate::training::{FitError, Training};
 use dermis_deform::Gravity;
 use dermis_deform::gravity::{SaggingBone, gravity_feature};
 use dermis_deform::guard::{FROZEN, Weld};
-use dermis_deform::joints::{Joint, JointFeature, JointPose, Joints, forest_links, joint_feature};
+use dermis_deform::joints::{Joint, JointFeature, JointPose, JointReading, Joints, forest_links, joint_feature, part_of};
 use dermis_rig::glam::DVec3;
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror, Skeleton, pose_numbers};
@@ -59,11 +59,12 @@ pub struct Scene<'a> {
     pub model: Joints,
     pub tree: JointTree,
     pub summaries: Vec<JointSummary>,
-    /// Joint of the model of each edge of the tree.
-    pub joint_of: Vec<Option<u32>>,
+    /// Joints of the model of each edge of the tree: none that moved too little, two where its parts are read.
+    pub joints_of: Vec<Vec<u32>>,
     pub composites: Vec<CompositeSummary>,
-    /// Joint of the model of each pair of edges that has a composite, and the gate.
-    pub composite_of: BTreeMap<(u32, u32), (u32, f64)>,
+    pub products: Vec<CompositeSummary>,
+    /// Joints of the model of each pair of edges that has a composite or a product, each with gate and η.
+    pub pairs_of: BTreeMap<(u32, u32), Vec<(u32, f64, f64)>>,
     /// Term of the model of each bone that sees down.
     gravity_of: Vec<Option<u32>>,
     /// How many numbers each term of the model has.
@@ -95,19 +96,22 @@ impl<'a> Scene<'a> {
         let images: Vec<BoneTransforms> =
             mirror.iter().flat_map(|mirror| own().map(|pose| mirror.pose(pose))).collect();
         let transforms: Vec<&BoneTransforms> = own().chain(&images).collect();
-        let (mut joints, mut summaries, mut joint_of) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut joints, mut summaries, mut joints_of) = (Vec::new(), Vec::new(), Vec::new());
         let features_of = |ends: (BoneIndex, BoneIndex), centre: Option<DVec3>| -> Vec<JointFeature> {
             transforms.iter().map(|pose| joint_feature(pose.as_slice(), ends, centre, length)).collect()
         };
-        let joint_of_model = |ends: (BoneIndex, BoneIndex), centre, features: &[JointFeature], chosen: &[usize]| {
+        let unsolved = |bone: BoneIndex| FitError::Joint {
+            bone: skeleton.names()[bone].clone(),
+            source: SolveError::NotPositive,
+        };
+        let joint_of_model = |reading, ends: (BoneIndex, BoneIndex), centre, features: &[JointFeature], chosen: &[usize]| {
             let inducing = chosen.iter().map(|&s| features[s]).collect();
             let limit = settings.limit * largest_norm(features);
-            Joint::new(ends, centre, limit, inducing, settings.kernel()).ok_or_else(|| FitError::Joint {
-                bone: skeleton.names()[ends.1].clone(),
-                source: SolveError::NotPositive,
-            })
+            Joint::read_as(reading, (ends, centre), limit, (inducing, vec![]), settings.kernel())
+                .ok_or_else(|| unsolved(ends.1))
         };
         let mut features_of_edges = Vec::with_capacity(tree.edges.len());
+        let mut features_of_joints: Vec<Vec<JointFeature>> = vec![];
         for &edge in &tree.edges {
             let joint = skeleton.bind()[edge.1].translation;
             let centre = joint_centre(&transforms, edge, length, joint / length);
@@ -118,33 +122,68 @@ impl<'a> Scene<'a> {
             let frozen = largest < FROZEN * (reach / length).max(1.0);
             let slides = features.iter().any(|f| DVec3::new(f[3], f[7], f[11]).length() > SLIDING);
             let most = if slides { settings.inducing_sliding } else { settings.inducing };
-            let chosen = if frozen { vec![] } else { pivots(&features, settings.kernel(), most, STOP) };
-            summaries.push(JointSummary { from: edge.0, to: edge.1, largest, frozen, inducing: chosen.len() });
-            joint_of.push((!chosen.is_empty()).then_some(joints.len() as u32));
-            if !chosen.is_empty() {
-                joints.push(joint_of_model(edge, Some(centre), &features, &chosen)?);
+            let axis = settings.swing_twist.then(|| axis_of(training.rest, weights, edge.1, centre * length));
+            let readings = match axis {
+                Some(axis) => vec![JointReading::Swing(axis), JointReading::Twist(axis)],
+                None => vec![JointReading::Whole],
+            };
+            let (mut of_edge, mut count) = (vec![], 0);
+            for reading in readings {
+                let parts: Vec<JointFeature> = features.iter().map(|f| part_of(f, reading)).collect();
+                let chosen = if frozen { vec![] } else { pivots(&parts, settings.kernel(), most, STOP) };
+                if !chosen.is_empty() {
+                    of_edge.push(joints.len() as u32);
+                    count += chosen.len();
+                    joints.push(joint_of_model(reading, edge, Some(centre), &parts, &chosen)?);
+                    features_of_joints.push(parts);
+                }
             }
+            summaries.push(JointSummary { from: edge.0, to: edge.1, largest, frozen, inducing: count });
+            joints_of.push(of_edge);
             features_of_edges.push(features);
         }
-        let (mut composites, mut composite_of) = (Vec::new(), BTreeMap::new());
-        let pairs = if settings.composites > 0.0 { composite_pairs(&tree.edges) } else { vec![] };
+        let (mut composites, mut products) = (Vec::new(), Vec::new());
+        let mut pairs_of: BTreeMap<(u32, u32), Vec<(u32, f64, f64)>> = BTreeMap::new();
+        let any = settings.composites > 0.0 || settings.products > 0.0;
+        let pairs = if any { composite_pairs(&tree.edges) } else { vec![] };
         for pair in pairs {
             let (e, f) = pair.joints;
-            if joint_of[e].is_none() || joint_of[f].is_none() {
-                continue;
-            }
+            let (Some(&first), Some(&second)) = (joints_of[e].first(), joints_of[f].first()) else { continue };
             let examples = |edge: usize| features_of_edges[edge][..training.examples.len()].iter();
             let gate = composite_gate(examples(e), examples(f));
-            let features = features_of(pair.outer, None);
-            let chosen = if gate < LEAST_GATE {
-                vec![]
-            } else {
-                pivots(&features, settings.kernel(), composite::MOST_INDUCING, STOP)
-            };
-            if !chosen.is_empty() {
-                composite_of.insert((e as u32, f as u32), (joints.len() as u32, gate));
-                composites.push(CompositeSummary { joints: pair.joints, gate, inducing: chosen.len() });
-                joints.push(joint_of_model(pair.outer, None, &features, &chosen)?);
+            if gate < LEAST_GATE {
+                continue;
+            }
+            let mut of_pair = vec![];
+            if settings.composites > 0.0 {
+                let features = features_of(pair.outer, None);
+                let chosen = pivots(&features, settings.kernel(), composite::MOST_INDUCING, STOP);
+                if !chosen.is_empty() {
+                    of_pair.push((joints.len() as u32, gate, settings.composites));
+                    composites.push(CompositeSummary { joints: pair.joints, gate, inducing: chosen.len() });
+                    joints.push(joint_of_model(JointReading::Whole, pair.outer, None, &features, &chosen)?);
+                    features_of_joints.push(vec![]);
+                }
+            }
+            if settings.products > 0.0 {
+                let [x, y] = [first, second].map(|joint| &features_of_joints[joint as usize]);
+                let kernel = settings.kernel();
+                let both = |s: usize, t: usize| {
+                    kernel.at(&x[s], &x[t]) * kernel.at(&y[s], &y[t]) / (kernel.sigma * kernel.sigma)
+                };
+                let chosen = pivots_of(x.len(), both, composite::MOST_PAIRS, STOP);
+                if !chosen.is_empty() {
+                    of_pair.push((joints.len() as u32, gate, settings.products));
+                    products.push(CompositeSummary { joints: pair.joints, gate, inducing: chosen.len() });
+                    let reading = JointReading::Product([first, second]);
+                    let inducing = [x, y].map(|of| chosen.iter().map(|&s| of[s]).collect());
+                    let made = Joint::read_as(reading, (pair.outer, None), f64::INFINITY, inducing.into(), kernel);
+                    joints.push(made.ok_or_else(|| unsolved(pair.outer.1))?);
+                    features_of_joints.push(vec![]);
+                }
+            }
+            if !of_pair.is_empty() {
+                pairs_of.insert((e as u32, f as u32), of_pair);
             }
         }
         let frozen: Vec<bool> = summaries.iter().map(|joint| joint.frozen).collect();
@@ -170,9 +209,10 @@ impl<'a> Scene<'a> {
             masks: Masks::of(training),
             tree,
             summaries,
-            joint_of,
+            joints_of,
             composites,
-            composite_of,
+            products,
+            pairs_of,
             gravity_of,
             numbers: model.numbers().collect(),
             model,
@@ -234,15 +274,16 @@ impl<'a> Scene<'a> {
             steps => (a.sqrt() * f64::from(steps)).round() / f64::from(steps),
         };
         for (v, relevance) in self.tree.joint_relevance(&self.model.weights).into_iter().enumerate() {
-            let single =
-                relevance.iter().filter_map(|&(edge, a)| Some((self.joint_of[edge as usize]?, root(a).to_bits())));
+            let of_edge = |&(edge, a): &(u32, f64)| self.joints_of[edge as usize].iter().map(move |&joint| (joint, a));
+            let single = relevance.iter().flat_map(of_edge).map(|(joint, a)| (joint, root(a).to_bits()));
             let mut joints: Vec<(u32, u64)> = single.collect();
-            if !self.composite_of.is_empty() {
+            if !self.pairs_of.is_empty() {
                 for (at, &(f, b)) in relevance.iter().enumerate() {
                     for &(e, a) in &relevance[..at] {
-                        let Some(&(joint, gate)) = self.composite_of.get(&(e, f)) else { continue };
-                        let root = root(composite_relevance((a, b), gate, self.settings.composites));
-                        joints.extend((root > 0.0).then_some((joint, root.to_bits())));
+                        for &(joint, gate, eta) in self.pairs_of.get(&(e, f)).into_iter().flatten() {
+                            let root = root(composite_relevance((a, b), gate, eta));
+                            joints.extend((root > 0.0).then_some((joint, root.to_bits())));
+                        }
                     }
                 }
             }
@@ -268,6 +309,18 @@ impl<'a> Scene<'a> {
         };
         groups.into_iter().map(group).collect()
     }
+}
+
+/// The axis about which a joint twists: from where it turns to the middle of the skin that its bone moves.
+fn axis_of(rest: &[DVec3], weights: &Influences, bone: BoneIndex, centre: DVec3) -> DVec3 {
+    let (mut sum, mut total) = (DVec3::ZERO, 0.0);
+    for (v, p) in rest.iter().enumerate() {
+        for &(_, w) in weights.of(v).iter().filter(|(of, _)| *of == bone) {
+            sum += *p * w;
+            total += w;
+        }
+    }
+    (sum / f64::max(total, f64::MIN_POSITIVE) - centre).normalize_or(DVec3::Y)
 }
 
 /// The bones with weights that tilt by more than six degrees in some pose. Not those that hang on one which does not tilt: what they see

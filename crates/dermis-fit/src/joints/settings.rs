@@ -51,6 +51,10 @@ pub struct JointSettings {
     pub inducing_sliding: usize,
     /// η, by which the relevance of [composite joints](super::composite) is multiplied; zero leaves them out.
     pub composites: f64,
+    /// η of [products](super::composite) of neighbouring joints; zero leaves them out.
+    pub products: f64,
+    /// Whether joints are read in two parts, swing and twist.
+    pub swing_twist: bool,
     /// κ: a feature may exceed its largest norm in training by this factor. Infinite switches limits off. See
     /// [`LIMIT_FACTOR`].
     pub limit: f64,
@@ -93,6 +97,8 @@ impl JointSettings {
             inducing: 8,
             inducing_sliding: 16,
             composites: 0.0,
+            products: 0.0,
+            swing_twist: false,
             limit: LIMIT_FACTOR,
             shared: true,
             shared_limit: true,
@@ -137,8 +143,9 @@ impl JointSettings {
         rule("arc-cosine", share, (0.0..=1.0).contains(&share), "it must lie in 0..1")?;
         let down = self.gravity.map_or(1.0, DVec3::length);
         rule("length of down", down, (down - 1.0).abs() < 1e-9, "it must be one")?;
-        let eta = self.composites;
-        rule("composites", eta, eta >= 0.0 && eta.is_finite(), "it must be zero or more")?;
+        for (name, eta) in [("composites", self.composites), ("products", self.products)] {
+            rule(name, eta, eta >= 0.0 && eta.is_finite(), "it must be zero or more")?;
+        }
         rule("limit", self.limit, self.limit >= 1.0, "it must be one or more")?;
         rule("beta", self.beta, self.beta > 0.0 && self.beta.is_finite(), "it must be positive")?;
         let c0 = self.untouched;
@@ -188,6 +195,12 @@ pub struct JointReport {
     pub gravity: Option<Gravity>,
     /// Every composite that has influence.
     pub composites: Vec<CompositeSummary>,
+    /// η of products.
+    pub products_eta: f64,
+    /// Every product that has influence.
+    pub products: Vec<CompositeSummary>,
+    /// Whether joints are read in two parts, swing and twist.
+    pub swing_twist: bool,
     /// The parts to which poses were dealt that were too many to be left out one by one.
     pub dealt: Option<usize>,
     /// Distinct sets of joints and relevances.
@@ -226,11 +239,11 @@ pub struct JointSummary {
     pub largest: f64,
     /// Whether the joint never moved in training.
     pub frozen: bool,
-    /// The number of inducing rotations; zero for a joint that moved too little.
+    /// The number of inducing rotations, of all its parts; zero for a joint that moved too little.
     pub inducing: usize,
 }
 
-/// A composite in the report.
+/// A composite, or a product, in the report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CompositeSummary {
     /// The joints of [`JointReport::joints`] that it is made of.

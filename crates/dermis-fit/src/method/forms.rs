@@ -1,4 +1,5 @@
-//! Forms of the joint model that the examples may ask for: a share of the arc-cosine kernel, bones that see down, composite joints.
+//! Forms of the joint model that the examples may ask for: a share of the arc-cosine kernel, joints read in swing and twist, bones that
+//! see down, composite joints, products of neighbouring joints.
 
 use super::MethodError;
 use super::mush::for_choice;
@@ -33,6 +34,22 @@ pub(super) const COMPOSITES: Setting = Setting::new(
      the factor on their relevance",
 )
 .range(1e-3, 100.0);
+
+pub(super) const PRODUCTS: Setting = Setting::new(
+    "products",
+    "auto|off|FACTOR",
+    "auto",
+    "Products of neighbouring joints learn what each does while the other does something, such as muscles that contract together, where \
+     the examples moved both: auto (by cross-validation), off, or the factor on their relevance",
+)
+.range(1e-3, 100.0);
+
+pub(super) const SWING_TWIST: Setting = Setting::new(
+    "swing-twist",
+    "auto|on|off",
+    "auto",
+    "Reads every joint in two parts, where its bone points and how it turns about itself: auto (by cross-validation), on, off",
+);
 
 pub(super) const ARC_COSINE: Setting = Setting::new(
     "arc-cosine",
@@ -92,6 +109,49 @@ impl TryFrom<String> for FactorChoice {
             "auto" => Ok(Self::Auto),
             "off" => Ok(Self::Off),
             _ => text.parse().map(Self::Factor).map_err(|_| format!("\"{text}\" is neither auto nor off nor a number")),
+        }
+    }
+}
+
+/// Whether a form is taken.
+///
+/// In text: auto, on, off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum FormChoice {
+    /// If it leaves clearly less cross-validated error.
+    #[default]
+    Auto,
+    /// Yes.
+    On,
+    /// No.
+    Off,
+}
+
+impl fmt::Display for FormChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::On => "on",
+            Self::Off => "off",
+        })
+    }
+}
+
+impl From<FormChoice> for String {
+    fn from(choice: FormChoice) -> Self {
+        choice.to_string()
+    }
+}
+
+impl TryFrom<String> for FormChoice {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.as_str() {
+            "auto" => Ok(Self::Auto),
+            "on" => Ok(Self::On),
+            "off" => Ok(Self::Off),
+            _ => Err(format!("\"{text}\" is neither auto nor on nor off")),
         }
     }
 }
@@ -174,6 +234,10 @@ const ARC_COSINE_GAIN: f64 = 0.015;
 const ETAS: [f64; 2] = [1.0, 2.0];
 /// Composites are taken if they lower the cross-validated error by this share.
 const COMPOSITES_GAIN: f64 = 0.015;
+/// Products are taken if they lower the cross-validated error by this share, in the mean over vertices.
+const PRODUCTS_GAIN: f64 = 0.015;
+/// Swing and twist are taken if they lower the cross-validated error by this share.
+const SWING_TWIST_GAIN: f64 = 0.015;
 
 /// The value taken, and all that were compared with the cross-validated error that each leaves, the one taken first. Nothing was compared
 /// where the value was stated.
@@ -195,6 +259,20 @@ pub(super) struct Forms {
     /// η, by the mean over vertices of their rms. The rms, which few vertices decide, takes composites for the chest of the sculpted
     /// human, and loses two percent on its walk.
     pub composites: Taken<f64>,
+    /// By the rms.
+    pub swing_twist: Taken<bool>,
+    /// η of products, by the mean over vertices of their rms.
+    pub products: Taken<f64>,
+}
+
+/// What the user asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub arc_cosine: FactorChoice,
+    pub swing_twist: FormChoice,
+    pub gravity: GravityChoice,
+    pub composites: FactorChoice,
+    pub products: FactorChoice,
 }
 
 impl Forms {
@@ -203,7 +281,7 @@ impl Forms {
     /// - `states_up`: whether Y is known to point up
     /// - `plain`: the error without any, where it is known
     pub fn choose(
-        (arc_cosine, gravity, composites): (FactorChoice, GravityChoice, FactorChoice),
+        asked: Asked,
         (training, weights, states_up): (&Training<'_>, &Influences, bool),
         plain: Option<Validation>,
         settings: &JointSettings,
@@ -213,7 +291,7 @@ impl Forms {
         let whole_skins = training.examples.iter().all(|example| example.local.is_none());
         let mut search = Search { training, weights, settings: for_choice(settings), plain, progress };
         let set_share = |settings: &mut JointSettings, share| settings.arc_cosine = share;
-        let arc_cosine = match arc_cosine {
+        let arc_cosine = match asked.arc_cosine {
             FactorChoice::Auto if whole_skins => {
                 search.choose((0.0, &SHARES), ARC_COSINE_GAIN, |error| error.rms, set_share)?
             }
@@ -222,17 +300,31 @@ impl Forms {
         let set_down = |settings: &mut JointSettings, down: Option<[f64; 3]>| {
             settings.gravity = down.map(DVec3::from_array);
         };
-        let gravity = match gravity {
+        let set_parts = |settings: &mut JointSettings, are_read| settings.swing_twist = are_read;
+        let swing_twist = match asked.swing_twist {
+            FormChoice::Auto if whole_skins => {
+                search.choose((false, &[true]), SWING_TWIST_GAIN, |error| error.rms, set_parts)?
+            }
+            stated => search.state(stated == FormChoice::On, set_parts),
+        };
+        let gravity = match asked.gravity {
             GravityChoice::Auto if whole_skins => search.gravity(states_up, set_down)?,
             GravityChoice::Auto | GravityChoice::Off => search.state(None, set_down),
             GravityChoice::Down(down) => search.state(Some(down), set_down),
         };
         let set_eta = |settings: &mut JointSettings, eta| settings.composites = eta;
-        let composites = match composites {
+        let composites = match asked.composites {
             FactorChoice::Auto => search.choose((0.0, &ETAS), COMPOSITES_GAIN, |error| error.mean, set_eta)?,
             stated => search.state(stated.factor(), set_eta),
         };
-        Ok(Self { arc_cosine, gravity, composites })
+        let set_products = |settings: &mut JointSettings, eta| settings.products = eta;
+        let products = match asked.products {
+            FactorChoice::Auto if whole_skins => {
+                search.choose((0.0, &ETAS), PRODUCTS_GAIN, |error| error.mean, set_products)?
+            }
+            stated => search.state(stated.factor(), set_products),
+        };
+        Ok(Self { arc_cosine, gravity, composites, swing_twist, products })
     }
 
     /// Puts them into the settings of the fit. Examples teach the other side only if gravity lies in the plane of symmetry.
@@ -240,6 +332,8 @@ impl Forms {
         settings.arc_cosine = self.arc_cosine.value;
         settings.gravity = self.gravity.value.map(DVec3::from_array);
         settings.composites = self.composites.value;
+        settings.swing_twist = self.swing_twist.value;
+        settings.products = self.products.value;
         if let Some(down) = settings.gravity {
             settings.mirror = settings.mirror.take().filter(|mirror| mirror.vector(down).distance(down) < ASKEW);
         }

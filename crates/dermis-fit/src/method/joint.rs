@@ -2,7 +2,9 @@
 
 use super::base::{BaseChoice, base_at, base_in_training, has_closed_form};
 use super::correctives::CorrectiveShape;
-use super::forms::{ARC_COSINE, COMPOSITES, FactorChoice, Forms, GRAVITY, GravityChoice};
+use super::forms::{
+    ARC_COSINE, Asked, COMPOSITES, FactorChoice, FormChoice, Forms, GRAVITY, GravityChoice, PRODUCTS, SWING_TWIST,
+};
 use super::importance::{IMPORTANCE, Importance};
 use super::learnt::{Solved, SolvedBy};
 use super::mush::{self, Seen};
@@ -17,7 +19,7 @@ use super::{
     chosen_by, few, ridge_by, short,
 };
 use crate::joints::{
-    JointFit, JointReport, JointSettings, Prior, Validation, fit_joints, joint_leverages, sculpts_tell,
+    CompositeSummary, JointFit, JointReport, JointSettings, Prior, Validation, fit_joints, joint_leverages, sculpts_tell,
 };
 use crate::mask::{Masks, touching_nothing};
 use crate::psd::remember::{LayerReport, remember};
@@ -43,8 +45,12 @@ pub struct JointMethod {
     pub arc_cosine: FactorChoice,
     /// Whether skin sees where down is.
     pub gravity: GravityChoice,
+    /// Whether joints are read in two parts, swing and twist.
+    pub swing_twist: FormChoice,
     /// Composite joints: what two neighbouring joints do together.
     pub composites: FactorChoice,
+    /// Products of neighbouring joints: what each does while the other does something.
+    pub products: FactorChoice,
     /// Whether examples may teach both sides of a symmetric rig; with a fixed λ they always do.
     pub mirror: bool,
     /// λ.
@@ -72,7 +78,9 @@ impl Default for JointMethod {
             inducing: settings.inducing,
             arc_cosine: FactorChoice::Auto,
             gravity: GravityChoice::Auto,
+            swing_twist: FormChoice::Auto,
             composites: FactorChoice::Auto,
+            products: FactorChoice::Auto,
             mirror: true,
             ridge: RidgeChoice::default(),
             untouched: settings.untouched,
@@ -95,6 +103,10 @@ pub struct JointModelReport {
     gravities: Vec<ValidatedGravity>,
     composites: Vec<ValidatedComposites>,
     composite_joints: Vec<TrainedComposite>,
+    swing_twist: bool,
+    swing_twists: Vec<ValidatedParts>,
+    products: Vec<ValidatedComposites>,
+    product_joints: Vec<TrainedComposite>,
     s: f64,
     sweep: Vec<Validated>,
     mirrored: bool,
@@ -128,7 +140,15 @@ struct ValidatedBase {
     validated: f64,
 }
 
-/// The error that a model with composite joints of a factor η leaves on poses left out.
+/// The error that a model leaves on poses left out whose joints are read in two parts, or whole.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct ValidatedParts {
+    swing_twist: bool,
+    /// Rms over vertices and poses, metres.
+    validated: f64,
+}
+
+/// The error that a model with composite joints, or with products, of a factor η leaves on poses left out.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct ValidatedComposites {
     eta: f64,
@@ -210,7 +230,9 @@ impl JointMethod {
             Row::new(INDUCING, number, |own| &mut own.inducing),
             Row::new(ARC_COSINE, word, |own| &mut own.arc_cosine),
             Row::new(GRAVITY, word, |own| &mut own.gravity),
+            Row::new(SWING_TWIST, word, |own| &mut own.swing_twist),
             Row::new(COMPOSITES, word, |own| &mut own.composites),
+            Row::new(PRODUCTS, word, |own| &mut own.products),
             Row::new(MIRROR.default("on").help(SIDES), switch, |own| &mut own.mirror),
         ];
         rows.extend(RidgeChoice::rows().into_iter().map(|row| row.of(|own: &mut Self| &mut own.ridge)));
@@ -230,6 +252,7 @@ impl JointMethod {
         INDUCING.check(self.inducing as f64)?;
         self.arc_cosine.check(&ARC_COSINE)?;
         self.composites.check(&COMPOSITES)?;
+        self.products.check(&PRODUCTS)?;
         UNTOUCHED.check(self.untouched)?;
         self.importance.check()?;
         self.remember.map_or(Ok(()), |strength| REMEMBER.check(strength))?;
@@ -325,7 +348,9 @@ impl JointMethod {
         settings: &JointSettings,
         progress: Progress<'_>,
     ) -> Result<Forms, MethodError> {
-        Forms::choose((self.arc_cosine, self.gravity, self.composites), training, plain, settings, progress)
+        let Self { arc_cosine, swing_twist, gravity, composites, products, .. } = *self;
+        let asked = Asked { arc_cosine, swing_twist, gravity, composites, products };
+        Forms::choose(asked, training, plain, settings, progress)
     }
 
     /// The model with its report. Nothing but the rig is read of `input`.
@@ -404,14 +429,22 @@ impl JointMethod {
     ) -> FitReport {
         let fixed = self.ridge.fixed().is_some();
         let base_stated = bases.is_empty();
-        let by = [forms.arc_cosine.tried.is_empty(), forms.gravity.tried.is_empty(), forms.composites.tried.is_empty()]
-            .map(chosen_by);
+        let by = [
+            forms.arc_cosine.tried.is_empty(),
+            forms.gravity.tried.is_empty(),
+            forms.composites.tried.is_empty(),
+            forms.swing_twist.tried.is_empty(),
+            forms.products.tried.is_empty(),
+        ]
+        .map(chosen_by);
         let joint = JointModelReport::new(found, bases, forms, rig);
         let mut report = FitReport::new("joint", MethodReport::Joint(joint));
-        let composites = match settings.composites {
+        let pairs = |eta: f64, count: usize| match eta {
             0.0 => "none".into(),
-            eta => format!("{}, of factor {eta}", found.composites.len()),
+            eta => format!("{count}, of factor {eta}"),
         };
+        let composites = pairs(settings.composites, found.composites.len());
+        let products = pairs(settings.products, found.products.len());
         let because = match base_stated && self.base == BaseChoice::Auto {
             true => " (over which the sculpts were made)",
             false => chosen_by(base_stated),
@@ -430,8 +463,11 @@ impl JointMethod {
                 format!("down is {}, seen by {} bones", GravityChoice::Down(down.to_array()), seen.bones.len())
             }
         };
+        let parts = if settings.swing_twist { "apart" } else { "together" };
+        report.settings.push(("swing and twist".into(), format!("{parts}{}", by[3])));
         report.settings.push(("gravity".into(), format!("{gravity}{}", by[1])));
         report.settings.push(("composite joints".into(), format!("{composites}{}", by[2])));
+        report.settings.push(("products of joints".into(), format!("{products}{}", by[4])));
         report.settings.extend([
             ("frame".into(), format!("{:?}", settings.frame).to_lowercase()),
             ("sigma".into(), settings.sigma.to_string()),
@@ -546,6 +582,17 @@ impl JointModelReport {
         self.composites.iter().map(|c| (c.eta, c.validated))
     }
 
+    /// Whether joints are read in two parts, and the cross-validated error of both, that taken first: rms over some vertices, in metres.
+    /// Empty if it was stated.
+    pub fn swing_twists(&self) -> impl Iterator<Item = (bool, f64)> + '_ {
+        self.swing_twists.iter().map(|tried| (tried.swing_twist, tried.validated))
+    }
+
+    /// The factors η of products that were compared, as [`Self::composites`].
+    pub fn products(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.products.iter().map(|c| (c.eta, c.validated))
+    }
+
     fn new(report: &JointReport, bases: mush::Choice, forms: Forms, rig: &Rig) -> Self {
         let name = |bone| rig.skeleton().names()[bone].clone();
         let sweep = |points: &[(f64, f64)]| {
@@ -560,13 +607,16 @@ impl JointModelReport {
         });
         let compared = bases.into_iter().map(|(base, validated)| ValidatedBase { base: base.to_string(), validated });
         let ends = |joint: usize| [name(report.joints[joint].from), name(report.joints[joint].to)];
-        let composite_joints = report.composites.iter().map(|composite| TrainedComposite {
-            first: ends(composite.joints.0),
-            second: ends(composite.joints.1),
-            gate: composite.gate,
-            inducing: composite.inducing,
-        });
-        let Forms { arc_cosine, gravity, composites } = forms;
+        let pair = |pair: &CompositeSummary| TrainedComposite {
+            first: ends(pair.joints.0),
+            second: ends(pair.joints.1),
+            gate: pair.gate,
+            inducing: pair.inducing,
+        };
+        let validated = |tried: Vec<(f64, f64)>| {
+            tried.into_iter().map(|(eta, validated)| ValidatedComposites { eta, validated }).collect()
+        };
+        let Forms { arc_cosine, gravity, composites, swing_twist, products } = forms;
         Self {
             bases: compared.collect(),
             arc_cosine: report.kernel.arc_cosine,
@@ -584,10 +634,14 @@ impl JointModelReport {
                 .into_iter()
                 .map(|(down, validated)| ValidatedGravity { down, validated })
                 .collect(),
-            composites: (composites.tried.into_iter())
-                .map(|(eta, validated)| ValidatedComposites { eta, validated })
+            composites: validated(composites.tried),
+            composite_joints: report.composites.iter().map(pair).collect(),
+            swing_twist: report.swing_twist,
+            swing_twists: (swing_twist.tried.into_iter())
+                .map(|(swing_twist, validated)| ValidatedParts { swing_twist, validated })
                 .collect(),
-            composite_joints: composite_joints.collect(),
+            products: validated(products.tried),
+            product_joints: report.products.iter().map(pair).collect(),
             s: report.lambda,
             sweep: sweep(&report.sweep),
             mirrored: report.mirrored,

@@ -51,7 +51,7 @@ pub use contradictions::contradictions;
 pub use correctives::{CorrectiveShape, CorrectivesMethod, CorrectivesModelReport, DrivingTurn};
 pub use error::{Lack, MethodError};
 pub use folds::folds;
-pub use forms::{FactorChoice, GravityChoice};
+pub use forms::{FactorChoice, FormChoice, GravityChoice};
 pub use importance::Importance;
 pub use joint::{JointMethod, JointModelReport};
 pub use learnt::{FitInput, FitReport, FitWarning, Learnt, MethodReport, RidgePoint, Solved};

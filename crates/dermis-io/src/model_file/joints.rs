@@ -6,7 +6,7 @@ use crate::contents::ReadError;
 use dermis_deform::baked::{BakedJoints, BakedSharedTerm, FreePart, padded};
 use dermis_deform::gravity::SaggingBone;
 use dermis_deform::guard::{Link, Weld};
-use dermis_deform::joints::{CorrectionFrame, Joint, Joints};
+use dermis_deform::joints::{CorrectionFrame, Joint, JointFeature, JointReading, Joints};
 use dermis_deform::{Gravity, JointKernel};
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::{BoneIndex, Rig};
@@ -29,6 +29,12 @@ pub(super) struct StoredJoints {
     layer: Option<StoredPoseSpace>,
 }
 
+/// What is read of joints, by number. Files before version 14 have none but the first.
+const WHOLE: u32 = 0;
+const SWING: u32 = 1;
+const TWIST: u32 = 2;
+const PRODUCT: u32 = 3;
+
 /// Frames of the joint model by name.
 const FRAMES: [(&str, CorrectionFrame); 3] =
     [("anchor", CorrectionFrame::Anchor), ("rest", CorrectionFrame::Rest), ("blend", CorrectionFrame::Blend)];
@@ -44,6 +50,22 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedJoints, rig: &Rig) -> S
     t.u32("joints.inducing_counts", &[joints.len()], joints.iter().map(|j| j.inducing.len() as u32));
     let inducing = || joints.iter().flat_map(|j| &j.inducing);
     t.f64("joints.inducing", &[inducing().count(), 12], inducing().flatten().copied());
+    if joints.iter().any(|j| j.reading != JointReading::Whole) {
+        let reading = |j: &Joint| match j.reading {
+            JointReading::Whole => [WHOLE, 0, 0],
+            JointReading::Swing(_) => [SWING, 0, 0],
+            JointReading::Twist(_) => [TWIST, 0, 0],
+            JointReading::Product([e, f]) => [PRODUCT, e, f],
+        };
+        let axis = |j: &Joint| match j.reading {
+            JointReading::Swing(axis) | JointReading::Twist(axis) => axis,
+            JointReading::Whole | JointReading::Product(_) => DVec3::ZERO,
+        };
+        t.u32("joints.readings", &[joints.len(), 3], joints.iter().flat_map(reading));
+        t.f64("joints.axes", &[joints.len(), 3], joints.iter().map(axis).flat_map(|axis| axis.to_array()));
+        let second = || joints.iter().flat_map(|j| &j.second);
+        t.f64("joints.second", &[second().count(), 12], second().flatten().copied());
+    }
     let sagging = || c.model.gravity.iter().flat_map(|gravity| &gravity.bones);
     if c.model.gravity.is_some() {
         t.u32("gravity.bones", &[sagging().count()], sagging().map(|s| s.bone.get() as u32));
@@ -83,6 +105,35 @@ fn read_gravity(r: &Reader<'_>, down: [f64; 3], bones: usize) -> Result<Gravity,
     }
     let bone = |(bone, limit): (u32, f64)| SaggingBone { bone: BoneIndex::new(bone as usize), limit };
     Ok(Gravity { down, bones: named.into_iter().zip(limits).map(bone).collect() })
+}
+
+/// What is read of joints, and the features of the second joints of products.
+fn read_readings(
+    r: &Reader<'_>,
+    count: usize,
+    counts: &[u32],
+) -> Result<(Vec<JointReading>, Vec<JointFeature>), ReadError> {
+    let (numbers, axes) = (r.u32("joints.readings", 3)?, r.f64("joints.axes", 3)?);
+    r.count("joints.readings", numbers.len() / 3, count)?;
+    r.count("joints.axes", axes.len() / 3, count)?;
+    let reading = |(n, axis): (&[u32], &[f64])| {
+        let axis = DVec3::from_slice(axis);
+        let is_unit = (axis.length() - 1.0).abs() < 1e-6;
+        match n[0] {
+            WHOLE => Ok(JointReading::Whole),
+            SWING if is_unit => Ok(JointReading::Swing(axis)),
+            TWIST if is_unit => Ok(JointReading::Twist(axis)),
+            SWING | TWIST => Err(damaged("an axis of a joint is not of length one")),
+            PRODUCT => Ok(JointReading::Product([n[1], n[2]])),
+            _ => Err(damaged("array \"joints.readings\" holds a number without meaning")),
+        }
+    };
+    let readings: Vec<_> = numbers.chunks_exact(3).zip(axes.chunks_exact(3)).map(reading).collect::<Result<_, _>>()?;
+    let second: Vec<JointFeature> =
+        r.f64("joints.second", 12)?.chunks_exact(12).map(|f| f.try_into().unwrap_or_default()).collect();
+    let products = readings.iter().zip(counts).filter(|(reading, _)| matches!(reading, JointReading::Product(_)));
+    r.count("joints.second", second.len(), products.map(|(_, count)| *count as usize).sum())?;
+    Ok((readings, second))
 }
 
 /// A correction from its arrays.
@@ -129,14 +180,29 @@ pub(super) fn read(
     if total != inducing.len() as u64 {
         return Err(damaged("the inducing rotations are not as many as the joints say"));
     }
-    let mut taken = 0;
-    let mut all = Vec::with_capacity(count);
+    let (readings, second) = match r.has("joints.readings") {
+        true => read_readings(r, count, &counts)?,
+        false => (vec![JointReading::Whole; count], vec![]),
+    };
+    let (mut taken, mut seconds) = (0, second.into_iter());
+    let mut all: Vec<Joint> = Vec::with_capacity(count);
     for joint in 0..count {
         let of_joint = inducing[taken..taken + counts[joint] as usize].to_vec();
         taken += of_joint.len();
         let pair = (bone(pairs[2 * joint]), bone(pairs[2 * joint + 1]));
         let centre = (composite[joint] == 0).then_some(centres[joint]);
-        let made = Joint::new(pair, centre, limits[joint], of_joint, kernel)
+        let reading = readings[joint];
+        let mut second = vec![];
+        if let JointReading::Product(both) = reading {
+            let before = |at: u32| {
+                all.get(at as usize).is_some_and(|joint| !matches!(joint.reading, JointReading::Product(_)))
+            };
+            if !both.into_iter().all(before) {
+                return Err(damaged(format!("joint {joint} is a product of joints that do not stand before it")));
+            }
+            second.extend(seconds.by_ref().take(of_joint.len()));
+        }
+        let made = Joint::read_as(reading, (pair, centre), limits[joint], (of_joint, second), kernel)
             .filter(|j| centre.is_none_or(DVec3::is_finite) && j.limit >= 0.0 && !j.inducing.is_empty());
         all.push(made.ok_or_else(|| damaged(format!("joint {joint} cannot be evaluated")))?);
     }

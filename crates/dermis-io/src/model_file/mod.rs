@@ -49,8 +49,9 @@ use std::io::{Cursor, Read, Seek, Write};
 /// mush; features of enveloping seen from a point.
 /// 9: windows of shapes; joints of whose rotation a part is read. 10: joint models that remember sculpts. 11: corrections one after
 /// another. 12: a base of corrective smoothing. 13: springs of secondary motion.
+/// 14: parts of the rotations of a joint model, and products of its joints.
 /// Programs that know nothing of materials, of objects or of morph targets, pass over the arrays and header fields that carry them.
-pub const VERSION: u32 = 13;
+pub const VERSION: u32 = 14;
 
 /// What a model file holds: a deformer with its rig, and where both come from.
 ///
