@@ -17,16 +17,33 @@ const TIE: f64 = 1e-5;
 /// diagonals that agree within 1e-5, the first pose wins: a pose and its mirror image are equally far from rest, and the
 /// rounding of a file must not choose between them.
 pub fn pivots(features: &[JointFeature], kernel: JointKernel, most: usize, stop: f64) -> Vec<usize> {
-    pivots_of(features.len(), |s, pivot| kernel.at(&features[s], &features[pivot]), most, stop)
+    let kernel = |s: usize, pivot: usize| kernel.at(&features[s], &features[pivot]);
+    ranked(features.len(), kernel, most, stop).into_iter().map(|(pose, _)| pose).collect()
 }
 
-/// The same of poses by number, and their kernel.
-pub(super) fn pivots_of(
+/// The same of both parts of a joint, which have so many together: the largest remaining diagonal of either comes next.
+pub(super) fn pivots_of_parts(
+    parts: [&[JointFeature]; 2],
+    kernel: JointKernel,
+    most: usize,
+    stop: f64,
+) -> [Vec<usize>; 2] {
+    let of = |part: &[JointFeature]| ranked(part.len(), |s, pivot| kernel.at(&part[s], &part[pivot]), most, stop);
+    let [mut first, mut second] = parts.map(of);
+    while first.len() + second.len() > most {
+        let left = |list: &[(usize, f64)]| list.last().map_or(f64::INFINITY, |(_, left)| *left);
+        if left(&first) < left(&second) { first.pop() } else { second.pop() };
+    }
+    [first, second].map(|list| list.into_iter().map(|(pose, _)| pose).collect())
+}
+
+/// Pivots of poses by number, with the diagonal that remained of each when it was chosen, which falls.
+pub(super) fn ranked(
     count: usize,
     kernel: impl Fn(usize, usize) -> f64,
     most: usize,
     stop: f64,
-) -> Vec<usize> {
+) -> Vec<(usize, f64)> {
     let mut left: Vec<f64> = (0..count).map(|s| kernel(s, s)).collect();
     let mut columns: Vec<Vec<f64>> = Vec::new();
     let mut chosen = Vec::new();
@@ -36,7 +53,8 @@ pub(super) fn pivots_of(
             _ => Some(s),
         });
         let Some(pivot) = next.filter(|&s| left[s] >= stop) else { break };
-        let root = left[pivot].sqrt();
+        let remained = left[pivot];
+        let root = remained.sqrt();
         let column: Vec<f64> = (0..count)
             .map(|s| {
                 let known: f64 = columns.iter().map(|c| c[s] * c[pivot]).sum();
@@ -46,7 +64,7 @@ pub(super) fn pivots_of(
         left.iter_mut().zip(&column).for_each(|(left, c)| *left -= c * c);
         left[pivot] = f64::NEG_INFINITY;
         columns.push(column);
-        chosen.push(pivot);
+        chosen.push((pivot, remained));
     }
     chosen
 }

@@ -1,7 +1,7 @@
 //! The training as the joint model sees it: joints, features of every pose, vertices that share them.
 
 use super::composite::{self, composite_gate, composite_pairs, composite_relevance};
-use super::inducing::{STOP, joint_centre, pivots, pivots_of};
+use super::inducing::{STOP, joint_centre, pivots, pivots_of_parts, ranked};
 use super::lanes::PoseLanes;
 use super::settings::{CompositeSummary, JointSettings, JointSummary};
 use super::tree::JointTree;
@@ -123,20 +123,22 @@ impl<'a> Scene<'a> {
             let slides = features.iter().any(|f| DVec3::new(f[3], f[7], f[11]).length() > SLIDING);
             let most = if slides { settings.inducing_sliding } else { settings.inducing };
             let axis = settings.swing_twist.then(|| axis_of(training.rest, weights, edge.1, centre * length));
-            let readings = match axis {
-                Some(axis) => vec![JointReading::Swing(axis), JointReading::Twist(axis)],
-                None => vec![JointReading::Whole],
-            };
             let (mut of_edge, mut count) = (vec![], 0);
-            for reading in readings {
-                let parts: Vec<JointFeature> = features.iter().map(|f| part_of(f, reading)).collect();
-                let chosen = if frozen { vec![] } else { pivots(&parts, settings.kernel(), most, STOP) };
-                if !chosen.is_empty() {
-                    of_edge.push(joints.len() as u32);
-                    count += chosen.len();
-                    joints.push(joint_of_model(reading, edge, Some(centre), &parts, &chosen)?);
-                    features_of_joints.push(parts);
+            let parts = |reading| features.iter().map(|f| part_of(f, reading)).collect::<Vec<JointFeature>>();
+            let readings = match axis {
+                None => vec![(JointReading::Whole, features.clone(), pivots(&features, settings.kernel(), most, STOP))],
+                Some(axis) => {
+                    let [swing, twist] = [JointReading::Swing(axis), JointReading::Twist(axis)];
+                    let (swings, twists) = (parts(swing), parts(twist));
+                    let [of_swing, of_twist] = pivots_of_parts([&swings, &twists], settings.kernel(), most, STOP);
+                    vec![(swing, swings, of_swing), (twist, twists, of_twist)]
                 }
+            };
+            for (reading, parts, chosen) in readings.into_iter().filter(|(.., chosen)| !frozen && !chosen.is_empty()) {
+                of_edge.push(joints.len() as u32);
+                count += chosen.len();
+                joints.push(joint_of_model(reading, edge, Some(centre), &parts, &chosen)?);
+                features_of_joints.push(parts);
             }
             summaries.push(JointSummary { from: edge.0, to: edge.1, largest, frozen, inducing: count });
             joints_of.push(of_edge);
@@ -171,7 +173,8 @@ impl<'a> Scene<'a> {
                 let both = |s: usize, t: usize| {
                     kernel.at(&x[s], &x[t]) * kernel.at(&y[s], &y[t]) / (kernel.sigma * kernel.sigma)
                 };
-                let chosen = pivots_of(x.len(), both, composite::MOST_PAIRS, STOP);
+                let chosen = ranked(x.len(), both, composite::MOST_PAIRS, STOP);
+                let chosen: Vec<usize> = chosen.into_iter().map(|(pose, _)| pose).collect();
                 if !chosen.is_empty() {
                     of_pair.push((joints.len() as u32, gate, settings.products));
                     products.push(CompositeSummary { joints: pair.joints, gate, inducing: chosen.len() });

@@ -4,6 +4,7 @@
 mod bench;
 mod composites;
 mod masks;
+mod parts;
 mod promises;
 
 use bench::{Bench, exercise_with_an_agreeing_hand, skinned};
@@ -33,6 +34,13 @@ fn settings(frame: CorrectionFrame) -> JointSettings {
 /// With composite joints in every other frame, so that both forms are checked.
 fn with_composites(frame: CorrectionFrame, settings: JointSettings) -> JointSettings {
     JointSettings { composites: if frame == CorrectionFrame::Anchor { 0.0 } else { 1.5 }, ..settings }
+}
+
+/// The settings, and with them joints in swing and twist, products of joints, or both: another form in every frame.
+fn forms_of(settings: JointSettings) -> [JointSettings; 2] {
+    let products = if settings.frame == CorrectionFrame::Anchor { 0.0 } else { 1.5 };
+    let swing_twist = settings.frame != CorrectionFrame::Rest;
+    [JointSettings { products, swing_twist, ..settings.clone() }, settings]
 }
 
 /// At a given λ, nothing rounded.

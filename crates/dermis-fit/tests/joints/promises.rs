@@ -6,8 +6,8 @@ use super::*;
 fn the_bind_pose_is_exact_wherever_the_character_stands() {
     let (_, bench) = Bench::arm(20, 61);
     let g = some_motion(1.0, DVec3::new(2.0, -1.0, 0.5));
-    for frame in FRAMES {
-        let model = fit(&bench, &settings(frame)).correction;
+    for set in FRAMES.into_iter().flat_map(|frame| forms_of(settings(frame))) {
+        let (model, frame) = (fit(&bench, &set).correction, set.frame);
         for pose in [BoneTransforms::identity(4), BoneTransforms::identity(4).moved(g)] {
             let most = deltas(&bench, &model, &pose).0.into_iter().map(DVec3::length).fold(0.0, f64::max);
             assert!(most < 1e-9 * bench.length, "{frame:?}: {most}");
@@ -31,8 +31,9 @@ fn moving_the_character_in_training_or_after_moves_the_result() {
     });
     for (examples, tolerance) in [(exact.clone(), 1e-9), (stored.collect(), 3e-6)] {
         let other = Bench::new(&bench.rig, examples);
-        for frame in FRAMES {
-            let [here, there] = [&bench, &other].map(|bench| fit(bench, &given(frame, 1e-2)).correction);
+        for set in FRAMES.into_iter().flat_map(|frame| forms_of(given(frame, 1e-2))) {
+            let frame = set.frame;
+            let [here, there] = [&bench, &other].map(|bench| fit(bench, &set).correction);
             for (pose, g) in unseen(&arm, 3).iter().zip(&elsewhere) {
                 let expected: Vec<DVec3> = posed(&bench, &here, pose).iter().map(|p| g.transform_point3(*p)).collect();
                 let off = largest_distance(&posed(&other, &there, &pose.moved(*g)), &expected);
@@ -53,8 +54,9 @@ fn the_unit_of_length_does_not_matter() {
             *skeleton = Skeleton::new(skeleton.names().to_vec(), skeleton.parents().to_vec(), bind).unwrap();
         });
         let other = Bench::new(&rig, bench.examples.iter().map(|e| scaled(e, factor)).collect());
-        for frame in FRAMES {
-            let [here, there] = [&bench, &other].map(|bench| fit(bench, &settings(frame)));
+        for set in FRAMES.into_iter().flat_map(|frame| forms_of(settings(frame))) {
+            let frame = set.frame;
+            let [here, there] = [&bench, &other].map(|bench| fit(bench, &set));
             assert_eq!(here.report.lambda, there.report.lambda);
             for pose in unseen(&arm, 3) {
                 let expected: Vec<DVec3> = posed(&bench, &here.correction, &pose).iter().map(|p| *p * factor).collect();
@@ -70,8 +72,8 @@ fn the_unit_of_length_does_not_matter() {
 fn the_order_of_poses_and_the_number_of_threads_change_nothing() {
     let (arm, bench) = Bench::arm(24, 64);
     let shuffled = bench.subset(&Random::new(96).order(24));
-    for frame in FRAMES {
-        let set = settings(frame);
+    for set in FRAMES.into_iter().flat_map(|frame| forms_of(settings(frame))) {
+        let frame = set.frame;
         let here = fit(&bench, &set);
         let there = fit(&shuffled, &set);
         assert_eq!(here.report.lambda, there.report.lambda);
@@ -178,8 +180,8 @@ fn a_joint_frozen_in_training_has_no_influence() {
                 };
             }
             let bench = Bench::new(&arm.rig, examples);
-            for frame in FRAMES {
-                let set = JointSettings { ball: false, rounding: 64, ..given(frame, 1e-3) };
+            for set in FRAMES.into_iter().flat_map(|frame| forms_of(given(frame, 1e-3))) {
+                let (frame, set) = (set.frame, JointSettings { ball: false, rounding: 64, ..set });
                 let JointFit { correction, report } = fit(&bench, &set);
                 let frozen = report.joints.iter().filter(|j| j.frozen).map(|j| j.to.get()).collect::<Vec<_>>();
                 assert_eq!(frozen, [joint], "{far:?}");
@@ -199,8 +201,8 @@ fn no_pose_moves_a_vertex_farther_than_one_and_a_half_times_what_training_asked(
     let (arm, bench, _) = exercise_with_an_agreeing_hand();
     let rest = &arm.rig.mesh().positions;
     let rho = bench.training().largest_residuals();
-    for frame in FRAMES {
-        let model = fit(&bench, &given(frame, 1e-4)).correction;
+    for set in FRAMES.into_iter().flat_map(|frame| forms_of(given(frame, 1e-4))) {
+        let model = fit(&bench, &set).correction;
         let (mut random, mut held, mut limited, mut pose) = (Random::new(40), 0, 0, JointPose::default());
         for _ in 0..1000 {
             let transforms = arm.wild(&mut random, PI);
@@ -230,8 +232,8 @@ fn broken_transforms_leave_a_finite_correction() {
         DAffine3 { matrix3: DMat3::from_diagonal(DVec3::NAN), translation: DVec3::ZERO },
         DAffine3 { matrix3: DMat3::IDENTITY, translation: DVec3::splat(f64::INFINITY) },
     ];
-    for frame in FRAMES {
-        let model = fit(&bench, &given(frame, 1e-2)).correction;
+    for set in FRAMES.into_iter().flat_map(|frame| forms_of(given(frame, 1e-2))) {
+        let (model, frame) = (fit(&bench, &set).correction, set.frame);
         for broken in breaks {
             for bone in 0..4 {
                 let mut bones = arm.transforms(&ArmPose::random(&mut random)).to_vec();

@@ -3,28 +3,43 @@
 use super::{FEW, length, limit, radii, weld};
 use crate::{Random, Tree, tree};
 use dermis_deform::gravity::SaggingBone;
-use dermis_deform::joints::{CorrectionFrame, Joint, Joints, SharedTerm, joint_feature};
+use dermis_deform::joints::{CorrectionFrame, Joint, JointReading, Joints, SharedTerm, joint_feature, part_of};
 use dermis_deform::{Gravity, JointKernel};
 use dermis_rig::BoneIndex;
 
-/// A joint model: joints of one to eight inducing rotations, composites among them, of every kernel, a shared part, in half of the
-/// models bones that see down, and with the guard a welded joint, limits of all parts and balls.
+/// A joint model: joints of one to eight inducing rotations, swings, twists, composites and a product among them, of every kernel, a
+/// shared part, in half of the models bones that see down, and with the guard a welded joint, limits of all parts and balls.
 pub fn joints(tree: &Tree, frame: CorrectionFrame, guarded: bool, random: &mut Random) -> Joints {
     let (skeleton, length) = (tree.rig.skeleton(), length(tree));
     let kernel = JointKernel { sigma: 1.4, arc_cosine: [0.0, 0.5, 1.0][random.below(3)] };
-    let mut joints = Vec::new();
+    let mut joints: Vec<Joint> = Vec::new();
     let parent = |bone: BoneIndex| skeleton.parents()[bone];
     let single = skeleton.bones().filter_map(|bone| Some((parent(bone)?, bone, true)));
     let composite = skeleton.bones().filter_map(|bone| Some((parent(parent(bone)?)?, bone, false)));
     for (parent, bone, slides) in single.chain(composite).collect::<Vec<_>>() {
         let centre = slides.then(|| skeleton.bind()[bone].translation / length + random.direction() * 0.02);
+        let axis = random.direction();
+        let reading = match (slides, joints.len() % 3) {
+            (true, 1) => JointReading::Swing(axis),
+            (true, 2) => JointReading::Twist(axis),
+            _ => JointReading::Whole,
+        };
         let inducing = (0..=joints.len() % 8).map(|_| {
             let pose = tree::wild(skeleton, random, 2.0);
-            joint_feature(pose.as_slice(), (parent, bone), centre, length)
+            part_of(&joint_feature(pose.as_slice(), (parent, bone), centre, length), reading)
         });
-        let inducing = inducing.collect();
+        let inducing = (inducing.collect(), vec![]);
         let limit = limit(guarded, random);
-        joints.push(Joint::new((parent, bone), centre, limit, inducing, kernel).expect("random rotations are apart"));
+        let made = Joint::read_as(reading, ((parent, bone), centre), limit, inducing, kernel);
+        joints.push(made.expect("random rotations are apart"));
+    }
+    if let [first, second, ..] = &joints[..] {
+        let poses: Vec<_> = (0..5).map(|_| tree::wild(skeleton, random, 2.0)).collect();
+        let features = |joint: &Joint| poses.iter().map(|pose| joint.feature(pose.as_slice(), length)).collect();
+        let (inducing, ends) = ((features(first), features(second)), (first.from, second.to));
+        let reading = JointReading::Product([0, 1]);
+        let made = Joint::read_as(reading, (ends, None), f64::INFINITY, inducing, kernel);
+        joints.push(made.expect("random rotations are apart"));
     }
     let mut made = Joints::empty(length, kernel, frame, joints, weld(tree, guarded));
     if random.below(2) == 0 {
