@@ -5,10 +5,10 @@
 //! chords of the direction to the next bone, and h(s) = s²/(s² + 1/2), a vertex moves along its normal, carried by its blend, by
 //!
 //! ```text
-//! 0.15 L exp(−|p − c|²/(2 (0.06 L)²)) h(s_e) h(s_f)     or, in place of the product, (h(s_e) + h(s_f))/4
+//! r w exp(−|p − c|²/(2 r²)) h(s_e) h(s_f)     or, in place of the product, (h(s_e) + h(s_f))/4
 //! ```
 //!
-//! c the middle of the bone that they share. FOLDER gets `products_train.npz`, `products_test.npz`, `sums_train.npz`, `sums_test.npz`.
+//! w its weight of the bone that they share, c the middle of that bone's skin, and r the root of its mean squared distance from there. FOLDER gets `products_train.npz`, `products_test.npz`, `sums_train.npz`, `sums_test.npz`.
 
 use dermis_deform::blend;
 use dermis_fit::joints::{JointTree, composite::composite_pairs};
@@ -84,16 +84,19 @@ struct Bulge {
 fn bulges(rig: &Rig) -> Result<Vec<Bulge>, String> {
     let (skeleton, mesh) = (rig.skeleton(), rig.mesh());
     let weights = rig.weights().ok_or("the rig has no weights")?;
-    let (length, tree) = (mesh.extent(), JointTree::new(skeleton, weights));
+    let tree = JointTree::new(skeleton, weights);
     let head = |bone: BoneIndex| skeleton.bind()[bone].translation;
+    let weight = |v: usize, bone: BoneIndex| weights.of(v).iter().filter(|(b, _)| *b == bone).map(|(_, w)| w).sum::<f64>();
     let middle = |bone: BoneIndex| {
-        let of = |(p, row): (&DVec3, &[(BoneIndex, f64)])| {
-            let w: f64 = row.iter().filter(|(b, _)| *b == bone).map(|(_, w)| w).sum();
-            (*p * w, w)
-        };
-        let sum = mesh.positions.iter().zip(weights.rows()).map(of);
+        let of = |(v, p): (usize, &DVec3)| (*p * weight(v, bone), weight(v, bone));
+        let sum = mesh.positions.iter().enumerate().map(of);
         let (sum, total) = sum.fold((DVec3::ZERO, 0.0), |(a, b), (c, d)| (a + c, b + d));
         sum / f64::max(total, 1e-9)
+    };
+    let radius = |bone: BoneIndex, centre: DVec3| {
+        let of = |(v, p): (usize, &DVec3)| (p.distance_squared(centre) * weight(v, bone), weight(v, bone));
+        let sum = mesh.positions.iter().enumerate().map(of).fold((0.0, 0.0), |(a, b), (c, d)| (a + c, b + d));
+        (sum.0 / f64::max(sum.1, 1e-9)).sqrt()
     };
     let mut all = vec![];
     for pair in composite_pairs(&tree.edges) {
@@ -101,9 +104,10 @@ fn bulges(rig: &Rig) -> Result<Vec<Bulge>, String> {
         let [(a, b), (c, d)] = joints;
         let shared = if a == c || a == d { a } else { b };
         let centre = middle(shared);
+        let radius = radius(shared, centre);
         let size = |(v, p): (usize, &DVec3)| {
-            let size = 0.15 * length * (-p.distance_squared(centre) / (2.0 * (0.06 * length).powi(2))).exp();
-            (size > 1e-4 * length).then_some((v, size))
+            let size = radius * weight(v, shared) * (-p.distance_squared(centre) / (2.0 * radius * radius)).exp();
+            (size > 1e-3 * radius).then_some((v, size))
         };
         let sizes = mesh.positions.iter().enumerate().filter_map(size).collect();
         let axes = joints.map(|(_, to)| (middle(to) - head(to)).normalize_or(DVec3::Y));

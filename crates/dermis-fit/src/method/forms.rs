@@ -313,16 +313,32 @@ impl Forms {
             GravityChoice::Down(down) => search.state(Some(down), set_down),
         };
         let set_eta = |settings: &mut JointSettings, eta| settings.composites = eta;
-        let composites = match asked.composites {
-            FactorChoice::Auto => search.choose((0.0, &ETAS), COMPOSITES_GAIN, |error| error.mean, set_eta)?,
-            stated => search.state(stated.factor(), set_eta),
-        };
         let set_products = |settings: &mut JointSettings, eta| settings.products = eta;
-        let products = match asked.products {
-            FactorChoice::Auto if whole_skins => {
-                search.choose((0.0, &ETAS), PRODUCTS_GAIN, |error| error.mean, set_products)?
+        let by = |error: &Validation| error.mean;
+        let both = (asked.composites, asked.products) == (FactorChoice::Auto, FactorChoice::Auto) && whole_skins;
+        let (composites, products) = if both {
+            // They may say the same in two ways: the one that leaves less comes first, and the other is asked for over it.
+            let composites = search.compare((0.0, &ETAS), COMPOSITES_GAIN, by, set_eta)?;
+            let products = search.compare((0.0, &ETAS), PRODUCTS_GAIN, by, set_products)?;
+            if by(&products.1) < by(&composites.1) {
+                let products = search.take(products, set_products);
+                (search.choose((0.0, &ETAS), COMPOSITES_GAIN, by, set_eta)?, products)
+            } else if composites.0.value > 0.0 {
+                let composites = search.take(composites, set_eta);
+                (composites, search.choose((0.0, &ETAS), PRODUCTS_GAIN, by, set_products)?)
+            } else {
+                (search.take(composites, set_eta), search.take(products, set_products))
             }
-            stated => search.state(stated.factor(), set_products),
+        } else {
+            let composites = match asked.composites {
+                FactorChoice::Auto => search.choose((0.0, &ETAS), COMPOSITES_GAIN, by, set_eta)?,
+                stated => search.state(stated.factor(), set_eta),
+            };
+            let products = match asked.products {
+                FactorChoice::Auto if whole_skins => search.choose((0.0, &ETAS), PRODUCTS_GAIN, by, set_products)?,
+                stated => search.state(stated.factor(), set_products),
+            };
+            (composites, products)
         };
         Ok(Self { arc_cosine, gravity, composites, swing_twist, products })
     }
@@ -357,15 +373,28 @@ impl Search<'_> {
     /// Compares values of a form with that of none, and takes the best if it lowers the error by a share.
     fn choose<T: Copy>(
         &mut self,
-        (none, values): (T, &[T]),
+        values: (T, &[T]),
         least_gain: f64,
         of: fn(&Validation) -> f64,
         set: impl Fn(&mut JointSettings, T),
     ) -> Result<Taken<T>, MethodError> {
+        let found = self.compare(values, least_gain, of, &set)?;
+        Ok(self.take(found, set))
+    }
+
+    /// The same, but takes nothing yet. Also what the settings leave with the value found.
+    fn compare<T: Copy>(
+        &mut self,
+        (none, values): (T, &[T]),
+        least_gain: f64,
+        of: fn(&Validation) -> f64,
+        set: impl Fn(&mut JointSettings, T),
+    ) -> Result<(Taken<T>, Validation), MethodError> {
         let plain = match self.plain {
             Some(plain) => plain,
             None => self.validated(&self.settings)?,
         };
+        self.plain = Some(plain);
         let mut found = Vec::with_capacity(values.len() + 1);
         for &value in values {
             let mut settings = self.settings.clone();
@@ -376,9 +405,18 @@ impl Search<'_> {
         let taken = of(&found[0].1) <= (1.0 - least_gain) * of(&plain);
         found.insert(usize::from(taken), (none, plain));
         let (value, error) = found[0];
-        set(&mut self.settings, value);
+        Ok((Taken { value, tried: found.into_iter().map(|(value, error)| (value, of(&error))).collect() }, error))
+    }
+
+    /// Takes what was found.
+    fn take<T: Copy>(
+        &mut self,
+        (taken, error): (Taken<T>, Validation),
+        set: impl Fn(&mut JointSettings, T),
+    ) -> Taken<T> {
+        set(&mut self.settings, taken.value);
         self.plain = Some(error);
-        Ok(Taken { value, tried: found.into_iter().map(|(value, error)| (value, of(&error))).collect() })
+        taken
     }
 
     fn validated(&self, settings: &JointSettings) -> Result<Validation, MethodError> {
