@@ -1,9 +1,9 @@
 //! A driver table as an engine reads it: this file follows docs/drivers.md and uses nothing of the models.
 
-use dermis_fit::method::{FactorChoice, GravityChoice, JointMethod, RidgeChoice};
+use dermis_fit::method::{FactorChoice, FormChoice, GravityChoice, JointMethod, RidgeChoice};
 use dermis_fit::silent;
 use dermis_io::{ModelFile, Space, gltf};
-use dermis_rig::glam::{DMat4, DVec3};
+use dermis_rig::glam::{DMat3, DMat4, DVec3};
 use dermis_rig::{BoneTransforms, ExampleSet, Frame, IndexVec, Motion, WorldPose};
 use dermis_testkit::{Arm, ArmPose};
 use dermis_workflow::load::LoadedRig;
@@ -26,8 +26,41 @@ impl Reader {
     fn new(text: &str) -> Self {
         let table: Value = serde_json::from_str(text).unwrap();
         assert_eq!(table["format"], "dermis-drivers");
-        assert!([1, 5].contains(&table["version"].as_u64().unwrap()));
+        assert!([1, 5, 6].contains(&table["version"].as_u64().unwrap()));
         Self { table }
+    }
+
+    /// φ of a joint, or the part of it that is read, with its limit.
+    fn feature(&self, joint: &Value, transforms: &[DMat4], length: f64) -> Vec<f64> {
+        let at = |key: &str| transforms[joint[key].as_u64().unwrap() as usize];
+        let q = at("from").inverse() * at("to");
+        let c = joint["centre"].as_array().map(|_| numbers(&joint["centre"]));
+        let turn = DMat3::from_mat4(q);
+        let axis = |key: &str| joint[key].as_array().map(|_| DVec3::from_slice(&numbers(&joint[key])));
+        let mut phi = vec![0.0; 12];
+        let mut rotation = turn;
+        if let Some(a) = axis("twist") {
+            let v = a.cross(turn * a);
+            let k = DMat3::from_cols(v.cross(DVec3::X), v.cross(DVec3::Y), v.cross(DVec3::Z));
+            let s = DMat3::IDENTITY + k + k * k * (1.0 / (1.0 + a.dot(turn * a)).max(0.001));
+            rotation = s.transpose() * turn;
+        }
+        for row in 0..3 {
+            let less = |m: &DMat3, column: usize| m.col(column)[row] - if row == column { 1.0 } else { 0.0 };
+            match axis("swing") {
+                Some(a) => phi[4 * row] = (turn * a - a)[row],
+                None => (0..3).for_each(|column| phi[4 * row + column] = less(&rotation, column) / 2f64.sqrt()),
+            }
+            if let Some(c) = c.as_ref().filter(|_| axis("twist").is_none()) {
+                // t/L − (I − R) c
+                phi[4 * row + 3] = q.col(3)[row] / length + (0..3).map(|i| less(&turn, i) * c[i]).sum::<f64>();
+            }
+        }
+        let norm = phi.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if let Some(limit) = joint["limit"].as_f64().filter(|limit| norm > *limit) {
+            phi.iter_mut().for_each(|x| *x *= limit / norm);
+        }
+        phi
     }
 
     fn weights(&self, world: &dyn Fn(&str) -> DMat4) -> Vec<f64> {
@@ -42,46 +75,37 @@ impl Reader {
                 world(bone["name"].as_str().unwrap()) * DMat4::from_cols_array_2d(&columns)
             })
             .collect();
-        let mut z = Vec::new();
+        let g = |a: &[f64], b: &[f64]| {
+            (-a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>() / (sigma * sigma)).exp()
+        };
+        let zero = [0.0; 12];
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let share = self.table["arc_cosine"].as_f64().unwrap_or(0.0);
+        let arc = |a: &[f64], b: &[f64]| match (dot(a, a) * dot(b, b)).sqrt() {
+            0.0 => 0.0,
+            lengths => {
+                let angle = (dot(a, b) / lengths).clamp(-1.0, 1.0).acos();
+                lengths * (angle.sin() + (std::f64::consts::PI - angle) * angle.cos()) / std::f64::consts::PI
+            }
+        };
+        let kernel = |phi: &[f64], p: &[f64]| {
+            let gaussian = 0.5 * sigma * sigma * (g(phi, p) - g(phi, &zero) - g(&zero, p) + 1.0);
+            (1.0 - share) * gaussian + share * arc(phi, p)
+        };
+        let lists = |value: &Value| value.as_array().into_iter().flatten().map(numbers).collect::<Vec<_>>();
+        let (mut z, mut features) = (Vec::new(), Vec::<Vec<f64>>::new());
         for joint in self.table["joints"].as_array().unwrap() {
-            let at = |key: &str| transforms[joint[key].as_u64().unwrap() as usize];
-            let q = at("from").inverse() * at("to");
-            let c = numbers(&joint["centre"]);
-            let mut phi = Vec::new();
-            for row in 0..3 {
-                let entry = |column: usize| q.col(column)[row];
-                let turn = |column: usize| entry(column) - if row == column { 1.0 } else { 0.0 };
-                (0..3).for_each(|column| phi.push(turn(column) / 2f64.sqrt()));
-                // t/L − (I − R) c
-                phi.push(entry(3) / length + (0..3).map(|column| turn(column) * c[column]).sum::<f64>());
-            }
-            let norm = phi.iter().map(|x| x * x).sum::<f64>().sqrt();
-            if let Some(limit) = joint["limit"].as_f64().filter(|limit| norm > *limit) {
-                phi.iter_mut().for_each(|x| *x *= limit / norm);
-            }
-            let g = |a: &[f64], b: &[f64]| {
-                (-a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>() / (sigma * sigma)).exp()
-            };
-            let zero = [0.0; 12];
-            let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-            let share = self.table["arc_cosine"].as_f64().unwrap_or(0.0);
-            let arc = |a: &[f64], b: &[f64]| match (dot(a, a) * dot(b, b)).sqrt() {
-                0.0 => 0.0,
-                lengths => {
-                    let angle = (dot(a, b) / lengths).clamp(-1.0, 1.0).acos();
-                    lengths * (angle.sin() + (std::f64::consts::PI - angle) * angle.cos()) / std::f64::consts::PI
+            let phi = self.feature(joint, &transforms, length);
+            features.push(phi.clone());
+            let k: Vec<f64> = match &joint["product"] {
+                Value::Array(_) => {
+                    let both = numbers(&joint["product"]);
+                    let [x, y] = [0, 1].map(|i| &features[both[i] as usize]);
+                    let pairs = lists(&joint["inducing"]).into_iter().zip(lists(&joint["second"]));
+                    pairs.map(|(a, b)| kernel(x, &a) * kernel(y, &b) / (sigma * sigma)).collect()
                 }
+                _ => lists(&joint["inducing"]).iter().map(|p| kernel(&phi, p)).collect(),
             };
-            let k: Vec<f64> = joint["inducing"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(numbers)
-                .map(|p| {
-                    let gaussian = 0.5 * sigma * sigma * (g(&phi, &p) - g(&phi, &zero) - g(&zero, &p) + 1.0);
-                    (1.0 - share) * gaussian + share * arc(&phi, &p)
-                })
-                .collect();
             for row in joint["inverse_factor"].as_array().unwrap() {
                 z.push(numbers(row).iter().zip(&k).map(|(c, k)| c * k).sum::<f64>());
             }
@@ -120,6 +144,8 @@ fn a_reader_of_the_documented_table_shows_what_the_export_reports() {
         ridge: RidgeChoice::Fixed(0.003),
         arc_cosine: FactorChoice::Factor(0.5),
         gravity: GravityChoice::Down([0.0, -1.0, 0.0]),
+        swing_twist: FormChoice::On,
+        products: FactorChoice::Factor(1.0),
         ..JointMethod::default()
     });
     let model = fit(&loaded, &FitInput::new(&loaded.rig, &examples), &method, &silent).unwrap().model;

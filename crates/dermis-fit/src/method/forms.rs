@@ -47,8 +47,9 @@ pub(super) const PRODUCTS: Setting = Setting::new(
 pub(super) const SWING_TWIST: Setting = Setting::new(
     "swing-twist",
     "auto|on|off",
-    "auto",
-    "Reads every joint in two parts, where its bone points and how it turns about itself: auto (by cross-validation), on, off",
+    "off",
+    "Reads every joint in two parts, where its bone points and how it turns about itself: off, on, or auto (by cross-validation, which \
+     prefers it also where motion far from the examples loses by it)",
 );
 
 pub(super) const ARC_COSINE: Setting = Setting::new(
@@ -116,11 +117,10 @@ impl TryFrom<String> for FactorChoice {
 /// Whether a form is taken.
 ///
 /// In text: auto, on, off.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum FormChoice {
     /// If it leaves clearly less cross-validated error.
-    #[default]
     Auto,
     /// Yes.
     On,

@@ -78,7 +78,7 @@ impl Default for JointMethod {
             inducing: settings.inducing,
             arc_cosine: FactorChoice::Auto,
             gravity: GravityChoice::Auto,
-            swing_twist: FormChoice::Auto,
+            swing_twist: FormChoice::Off,
             composites: FactorChoice::Auto,
             products: FactorChoice::Auto,
             mirror: true,
