@@ -122,12 +122,14 @@ fn a_character_that_is_carried_elsewhere_swings_alike() {
     let ways = vec![DVec3::NEG_Z * 0.2, DVec3::NEG_Z * 0.1];
     let (mut here, mut there) = (ChainMotion::new(ways.clone()), ChainMotion::new(ways));
     let moved = |a: &Anchor| Anchor { head: carried.0 * a.head + carried.1, rotation: carried.0 * a.rotation };
-    (here.rest(&STILL), there.rest(&moved(&STILL)));
+    here.rest(&STILL);
+    there.rest(&moved(&STILL));
     for n in 0..200 {
         let time = f64::from(n) * STEP;
         let rotation = DQuat::from_rotation_x((5.0 * time).sin()) * DQuat::from_rotation_z(0.4 * time);
         let anchor = Anchor { head: DVec3::X * (3.0 * time).sin(), rotation };
-        (here.step(&spring, STEP, &anchor), there.step(&spring, STEP, &moved(&anchor)));
+        here.step(&spring, STEP, &anchor);
+        there.step(&spring, STEP, &moved(&anchor));
         for (a, b) in here.tails().zip(there.tails()) {
             assert!((carried.0 * a + carried.1).distance(b) < 1e-11);
         }
