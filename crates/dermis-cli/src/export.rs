@@ -58,6 +58,8 @@ struct ShapesArgs {
     #[arg(long, value_name = "FILE")]
     base_cache: Option<PathBuf>,
     #[command(flatten)]
+    springs: SpringArgs,
+    #[command(flatten)]
     compress: CompressArgs,
     #[command(flatten)]
     common: CommonArgs,
@@ -75,6 +77,8 @@ struct DriversArgs {
     motion: Option<Source>,
     #[command(flatten)]
     targets: TargetArgs,
+    #[command(flatten)]
+    springs: SpringArgs,
     #[command(flatten)]
     compress: CompressArgs,
     #[command(flatten)]
@@ -106,6 +110,8 @@ struct BonesArgs {
     /// Seed of the random choices
     #[arg(long, value_name = "N", default_value_t = LinearExport::default().seed)]
     seed: u64,
+    #[command(flatten)]
+    springs: SpringArgs,
     #[command(flatten)]
     compress: CompressArgs,
     #[command(flatten)]
@@ -152,6 +158,14 @@ struct CompressArgs {
     /// Compress the GLB without loss: "meshopt" (EXT_meshopt_compression), which its readers must know
     #[arg(long, value_name = "CODEC", value_parser = compression)]
     compress: Option<Compression>,
+}
+
+/// What stands beside a file whose bones swing.
+#[derive(clap::Args)]
+struct SpringArgs {
+    /// Write a table of the springs of bone chains, from which readers/dermis_springs.gd makes springs of Godot (.json; docs/secondary.md)
+    #[arg(long, value_name = "FILE")]
+    springs: Option<PathBuf>,
 }
 
 /// Options of morph targets.
@@ -239,6 +253,15 @@ impl ExportArgs {
         }
     }
 
+    fn springs(&self) -> Option<PathBuf> {
+        match &self.form {
+            FormArgs::Shapes(ShapesArgs { springs, .. })
+            | FormArgs::Drivers(DriversArgs { springs, .. })
+            | FormArgs::Bones(BonesArgs { springs, .. }) => springs.springs.clone(),
+            FormArgs::Viewer(_) => None,
+        }
+    }
+
     /// The arguments as a recipe.
     fn recipe(&self) -> Result<ExportRecipe, Stop> {
         let common = self.common();
@@ -259,6 +282,7 @@ impl ExportArgs {
                 (ExportForm::Viewer(ViewerExport { motion, shapes, kernels, influences, normals }), None)
             }
         };
+        let springs = self.springs();
         let write = match &self.form {
             FormArgs::Shapes(ShapesArgs { write, .. })
             | FormArgs::Drivers(DriversArgs { write, .. })
@@ -272,6 +296,7 @@ impl ExportArgs {
             write,
             out: common.out.clone(),
             table,
+            springs,
             compress: self.compress(),
             existing: existing(common.force),
         })
@@ -344,7 +369,7 @@ pub fn show(outcome: &ExportOutcome, ui: &Ui, json: bool) -> ExitCode {
     if let Some((page, bytes)) = &outcome.page {
         ui.print(&format!("written: {} ({bytes} bytes)", page.display()));
     }
-    if let Some(table) = &outcome.table {
+    for table in outcome.table.iter().chain(&outcome.springs) {
         ui.print(&format!("written: {}", table.display()));
     }
     outcome.changes().iter().for_each(|what| ui.print(&format!("left out: {what}")));

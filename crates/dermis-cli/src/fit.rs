@@ -246,7 +246,10 @@ fn shown(outcome: &FitOutcome, ui: &Ui) {
         ui.print_text(&verdict.text);
     }
     outcome.shown().pass().iter().for_each(|pass| ui.print(&pass.text()));
-    outcome.secondary.iter().for_each(|found| show::secondary(ui, found, &unit));
+    if let Some(found) = &outcome.secondary {
+        show::secondary(ui, found, &unit);
+        show::chains(ui, found, outcome.model.rig().skeleton(), &unit);
+    }
     show::budgets(ui, &model.header.report, &unit);
     show::correctives(ui, &outcome.report, &unit);
     if let Some(scores) = outcome.counts() {

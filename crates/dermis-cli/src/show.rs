@@ -6,6 +6,7 @@ use dermis_workflow::load::FileNote;
 use dermis_workflow::measure::{ErrorStats, Scores};
 use dermis_workflow::recipe::{Curve, Memory};
 use dermis_workflow::report::{LengthUnit, SetRole, show_length, show_number};
+use dermis_workflow::rig::Skeleton;
 use dermis_workflow::verbs::compare::{Row, recommend};
 use dermis_workflow::verbs::eval::stress::{Bound, Stress};
 use dermis_workflow::verbs::fit::{FitReport, SecondaryFound};
@@ -74,6 +75,37 @@ pub fn secondary(ui: &Ui, found: &SecondaryFound, unit: &LengthUnit) {
     if ui.verbose {
         for (clip, left) in &found.learnt.folds {
             ui.print(&format!("  without \"{clip}\": {:.0} % of its swinging remain", 100.0 * left));
+        }
+    }
+}
+
+/// What springs of bone chains were learnt, whether or not they are kept.
+pub fn chains(ui: &Ui, found: &SecondaryFound, skeleton: &Skeleton, unit: &LengthUnit) {
+    for learnt in &found.chains {
+        let (first, others) = (learnt.chain.bones.first(), learnt.chain.bones.len().saturating_sub(1));
+        let name = first.map_or("", |bone| skeleton.names()[*bone].as_str());
+        let below = if others == 1 { "the bone".into() } else { format!("{others} bones") };
+        let spring = learnt.spring;
+        ui.print(&format!(
+            "springs of the chain \"{name}\" and {below} below, swinging by {} rms: simulated, {:.0} % of that remain ({:.0} % in clips \
+             left out){}",
+            show_length(learnt.swing, unit),
+            100.0 * learnt.training,
+            100.0 * learnt.left_out,
+            match learnt.is_kept() {
+                true => format!(
+                    "; stiffness {:.3}, drag {:.3}, gravity {:.3}",
+                    spring.stiffness(),
+                    spring.drag(),
+                    spring.gravity()
+                ),
+                false => "; not kept".into(),
+            },
+        ));
+        if ui.verbose {
+            for (clip, left) in &learnt.folds {
+                ui.print(&format!("  without \"{clip}\": {:.0} % of its swinging remain", 100.0 * left));
+            }
         }
     }
 }

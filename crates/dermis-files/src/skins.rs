@@ -390,6 +390,7 @@ pub fn scene_bytes(
         return glb_bytes(&GlbScene { keep_drafts: write.drafts, ..*scene }, path);
     };
     let (carried, displaced) = (Carried::of(scene), displaced(scene));
+    let springs = (!scene.springs.is_empty()).then(|| "springs of bone chains: a GLB holds them".to_owned());
     let scene = carried.as_ref().map_or(*scene, |carried| carried.scene(scene));
     let clip = |clip: &GlbClip| frames_as_clip(clip, scene.skeleton);
     let clips = scene.clips.iter().map(clip).collect::<Result<Vec<Clip>, _>>().map_err(&failed)?;
@@ -409,7 +410,7 @@ pub fn scene_bytes(
         done = format.write(&scene, &space, out)?;
         Ok(())
     });
-    Ok((bytes.map_err(&failed)?, changes(&done).into_iter().chain(displaced).collect()))
+    Ok((bytes.map_err(&failed)?, changes(&done).into_iter().chain(displaced).chain(springs).collect()))
 }
 
 /// The frames of a clip, and what readers of a GLB make between them.

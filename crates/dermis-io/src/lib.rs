@@ -28,6 +28,7 @@ mod between;
 pub mod bvh;
 #[cfg(feature = "formats")]
 pub mod camera_tracks;
+pub mod chain_springs;
 pub mod contents;
 #[cfg(feature = "formats")]
 mod corners;
@@ -76,6 +77,7 @@ pub mod usd;
 mod writing;
 
 pub use appearance::{AppearanceCounts, appearance_counts, base_colour_image, linked_extensions};
+pub use chain_springs::ChainSprings;
 pub use contents::{
     Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Resolve, Space, UpAxis, Warning,
 };

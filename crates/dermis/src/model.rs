@@ -59,7 +59,14 @@ impl Model {
         {
             let report = serde_json::json!({"transferred": {}});
             let program = concat!("dermis ", env!("CARGO_PKG_VERSION")).into();
-            let header = ModelHeader { report, program, recipe: None, evidence: None, ..self.file.header.clone() };
+            let header = ModelHeader {
+                report,
+                program,
+                recipe: None,
+                evidence: None,
+                chains: vec![],
+                ..self.file.header.clone()
+            };
             ModelFile { model, space: self.file.space.clone(), header }.into()
         }
     }

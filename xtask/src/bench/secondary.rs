@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const TABLES: [Table; 2] = [
+const TABLES: [Table; 3] = [
     (
         "characters",
         "Clips left out, of what a perfect model of poses leaves",
@@ -26,6 +26,27 @@ const TABLES: [Table; 2] = [
         ],
     ),
     ("clips", "Each of them", &[("character", "character", 0), ("clip", "clip", 0), ("left", "left out", 3)]),
+    (
+        "chains",
+        "Springs of chains of bones on clips left out in turn, of what the chain at rest leaves",
+        &[
+            ("character", "character", 0),
+            ("damping", "damping ratio", 2),
+            ("chain", "first bone", 0),
+            ("bones", "bones", 0),
+            ("clips", "clips", 0),
+            ("frames", "frames", 0),
+            ("swing", "rms swing, m", 4),
+            ("training", "training", 3),
+            ("left", "left out", 3),
+            ("worst", "worst", 3),
+            ("worst_clip", "in", 0),
+            ("stiffness", "stiffness", 3),
+            ("drag", "drag", 3),
+            ("gravity", "gravity", 3),
+            ("seconds", "learnt in s", 1),
+        ],
+    ),
 ];
 
 /// Prints the tables and writes the JSON.

@@ -3,6 +3,7 @@
 mod animate;
 mod appearance;
 mod beneath;
+mod chains;
 mod compile;
 mod convert;
 mod crowd;

@@ -30,9 +30,11 @@
 //! # Ok::<(), dermis_deform::secondary::SecondaryError>(())
 //! ```
 
+mod chain;
 mod net;
 mod spring;
 
+pub use chain::{Anchor, ChainMotion, ChainSpring, STEP};
 pub use net::edges;
 pub use spring::{FASTEST, SLOWEST, STIFFEST, STRONGEST, Spring, Springs, VertexSpring};
 

@@ -28,9 +28,11 @@
 //!
 //! Source: none has published it; the equation is that of masses and springs (Provot 1995) with Duffing's stiffening.
 
+mod chains;
 mod flesh;
 mod run;
 
+pub use chains::{BoneChain, LearntChain, find_chains, learn_chains};
 pub use flesh::flesh_gain;
 
 use crate::training::{Cancelled, Progress};
@@ -90,7 +92,10 @@ pub struct Clip {
 }
 
 /// The frames of a clip that are simulated.
+#[derive(Clone)]
 struct Shot<'a> {
+    /// Which clip.
+    at: usize,
     name: String,
     clip: &'a Clip,
     frames: Range<usize>,
@@ -119,6 +124,16 @@ pub enum SecondaryFitError {
         found: usize,
         /// The mesh's.
         vertices: usize,
+    },
+    /// A clip whose poses do not go with its frames, or with the skeleton.
+    #[error("\"{clip}\" has {poses} poses of the skeleton for {frames} frames")]
+    Poses {
+        /// The clip.
+        clip: String,
+        /// Its poses of the right number of bones.
+        poses: usize,
+        /// Its frames.
+        frames: usize,
     },
     /// What the springs would be is out of range.
     #[error(transparent)]
@@ -164,35 +179,20 @@ impl LearntSprings {
 /// # Errors
 /// [`SecondaryFitError`].
 pub fn learn_springs(mesh: &Mesh, clips: &[Clip], progress: Progress<'_>) -> Result<LearntSprings, SecondaryFitError> {
-    clips.iter().try_for_each(|clip| clip.check(mesh))?;
-    let shots: Vec<Shot> = clips.iter().map(Shot::of).filter(Shot::is_long).collect();
-    let halves: [Shot; 2];
-    let (all, parts): (Vec<&Shot>, Vec<&Shot>) = match &shots[..] {
-        [] => return Err(SecondaryFitError::NoClips),
-        [one] => {
-            halves = one.halves();
-            (vec![one], halves.iter().filter(|half| half.is_long()).collect())
-        }
-        several => (several.iter().collect(), several.iter().collect()),
-    };
-    if parts.len() < 2 {
-        return Err(SecondaryFitError::NoClips);
-    }
+    let Split { all, folds: parts } = Split::of(mesh, clips)?;
+    let all: Vec<&Shot> = all.iter().collect();
     let frames = all.iter().map(|shot| shot.frames.len() - run::GIVEN).sum();
-    let folds = parts.len().min(MOST_FOLDS);
+    let folds = parts.len();
     let steps = (1 + folds) * (ROUNDS + 1);
     let mut fit = Fit { mesh, neighbours: edges(mesh), progress, done: 0, steps };
     let limits = limits(mesh, &all);
     let (springs, training) = fit.run(&all, &limits)?;
     let (mut left, mut alone, mut ratios) = (0.0, 0.0, Vec::new());
-    for fold in 0..folds {
-        let of_fold = |at: usize| at % folds == fold;
-        let (held, others): (Vec<_>, Vec<_>) = parts.iter().enumerate().partition(|(at, _)| of_fold(*at));
-        let others: Vec<&Shot> = others.into_iter().map(|(_, clip)| *clip).collect();
-        let (without, _) = fit.run(&others, &limits)?;
-        for (_, clip) in held {
-            let (error, of_model) = (errors(mesh, &[clip], &without)?.iter().sum::<f64>(), clip.alone());
-            ratios.push((clip.name.clone(), ratio(error, of_model)));
+    for (held, others) in &parts {
+        let (without, _) = fit.run(&others.iter().collect::<Vec<_>>(), &limits)?;
+        for shot in held {
+            let (error, of_model) = (errors(mesh, &[shot], &without)?.iter().sum::<f64>(), shot.alone());
+            ratios.push((shot.name.clone(), ratio(error, of_model)));
             (left, alone) = (left + error, alone + of_model);
         }
     }
@@ -212,15 +212,45 @@ impl Clip {
     }
 }
 
+/// Shots to learn from, and those that are left out in turn, each with the others.
+struct Split<'a> {
+    all: Vec<Shot<'a>>,
+    folds: Vec<(Vec<Shot<'a>>, Vec<Shot<'a>>)>,
+}
+
+impl<'a> Split<'a> {
+    fn of(mesh: &Mesh, clips: &'a [Clip]) -> Result<Self, SecondaryFitError> {
+        clips.iter().try_for_each(|clip| clip.check(mesh))?;
+        let all: Vec<Shot> = clips.iter().enumerate().map(Shot::of).filter(Shot::is_long).collect();
+        let parts = match &all[..] {
+            [one] => one.halves().into_iter().filter(Shot::is_long).collect(),
+            several => several.to_vec(),
+        };
+        if parts.len() < 2 {
+            return Err(SecondaryFitError::NoClips);
+        }
+        let folds = parts.len().min(MOST_FOLDS);
+        let fold = |fold: usize| {
+            let (held, others): (Vec<_>, Vec<_>) =
+                parts.iter().cloned().enumerate().partition(|(at, _)| at % folds == fold);
+            let shots = |list: Vec<(usize, Shot<'a>)>| list.into_iter().map(|(_, shot)| shot).collect();
+            (shots(held), shots(others))
+        };
+        let folds = (0..folds).map(fold).collect();
+        Ok(Self { all, folds })
+    }
+}
+
 impl<'a> Shot<'a> {
-    fn of(clip: &'a Clip) -> Self {
-        Self { name: clip.name.clone(), clip, frames: 0..clip.times.len() }
+    fn of((at, clip): (usize, &'a Clip)) -> Self {
+        Self { at, name: clip.name.clone(), clip, frames: 0..clip.times.len() }
     }
 
     /// The shot cut in two.
     fn halves(&self) -> [Self; 2] {
         let middle = self.frames.len() / 2;
         [("first half", 0..middle), ("second half", middle..self.frames.len())].map(|(which, frames)| Self {
+            at: self.at,
             name: format!("{}, {which}", self.name),
             clip: self.clip,
             frames,

@@ -26,6 +26,7 @@ mod springs;
 
 pub use evidence::{Evidence, Validation};
 
+use crate::chain_springs::ChainSprings;
 use crate::contents::{Format, ReadError, Space, UpAxis};
 use crate::stack_file::StackFile;
 pub(crate) use crate::tensors::{Reader, Tensors, damaged};
@@ -109,6 +110,9 @@ pub struct ModelHeader {
     /// What the fit found out on poses that it did not see; absent if it validated nothing, and in files of earlier programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
+    /// Springs of bone chains that were learnt; none in files of earlier programs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chains: Vec<ChainSprings>,
 }
 
 impl ModelHeader {
@@ -129,6 +133,7 @@ impl ModelHeader {
             report: serde_json::to_value(report)?,
             recipe: None,
             evidence: None,
+            chains: Vec::new(),
         })
     }
 }
@@ -457,6 +462,13 @@ pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<ModelFile,
     };
     if !space.is_usable() {
         return Err(damaged("the unit is not a positive length"));
+    }
+    if let Some(chain) = stored.header.chains.iter().find(|chain| !(chain.is_usable() && chain.serves(rig.skeleton())))
+    {
+        return Err(damaged(format!(
+            "the springs of the chain \"{:.60}\" are out of range, or not its bones'",
+            chain.name()
+        )));
     }
     let springs = stored.spring_coupling.map(|coupling| springs::read(&r, coupling)).transpose()?;
     let model = RiggedDeformer::new(rig, weights, baked, training).and_then(|model| model.with_springs(springs));

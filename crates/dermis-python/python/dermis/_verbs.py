@@ -450,6 +450,7 @@ def export(
     normals: bool | None = None,
     base_cache: Path | None = None,
     table: Path | None = None,
+    springs: Path | None = None,
     linear: bool = False,
     motions: Files = (),
     examples: Files = (),
@@ -487,6 +488,8 @@ def export(
         Positions of a given base in every frame.
     table : path, optional
         A table (.json) of how an engine computes the weights of the shapes, or the motion of the helper bones, in any pose.
+    springs : path, optional
+        A table (.json) of the springs of bone chains, for an engine that has such springs.
     linear : bool
         Weights and helper bones instead of morph targets. `motions`, `examples`, `hold_out`, `helpers`, `weight_bits` and
         `seed` belong to it.
@@ -536,7 +539,8 @@ def export(
     form.update(_given(influences=influences))
     recipe = _given(
         model=_input(model), form={"linear" if linear else "shapes": form}, read=_read(fps=fps),
-        write=_read(up=to_up, unit=to_unit, drafts=drafts), out=_text(out), table=_text(table), compress=compress, existing=_existing(replace),
+        write=_read(up=to_up, unit=to_unit, drafts=drafts), out=_text(out), table=_text(table), springs=_text(springs), compress=compress,
+        existing=_existing(replace),
     )
     return run({"export": recipe}, progress)  # type: ignore[no-any-return]
 

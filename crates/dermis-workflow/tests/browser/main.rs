@@ -99,6 +99,7 @@ fn viewer_of(case: &Case, motion: Option<&str>, folder: &Path) -> (ExportOutcome
         write: Default::default(),
         out: out.clone(),
         table: None,
+        springs: None,
         compress: None,
         existing: Existing::Keep,
     };

@@ -8,6 +8,7 @@ mod mesh;
 mod objects;
 mod scene;
 mod skin;
+mod springs;
 mod tables;
 pub(crate) mod trs;
 mod vertices;
@@ -159,6 +160,7 @@ fn write(scene: &GlbScene, out: &mut dyn Write) -> Result<GlbWritten, WriteError
     left_out.extend(linked::leave_drafts(&mut carried_root, true));
     linked::name_roles(&mut carried_root, &nodes);
     nodes.iter_mut().for_each(|node| numbers.put(node, &mut lost));
+    left_out.extend(springs::add(scene, &numbers.bones, &mut nodes, &mut carried_root)?);
     let primitives = file.meshes.iter_mut().filter_map(|mesh| mesh["primitives"].as_array_mut()).flatten();
     primitives.for_each(|primitive| numbers.put(primitive, &mut lost));
     if let Value::Object(carried) = carried_root {

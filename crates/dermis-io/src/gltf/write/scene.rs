@@ -3,6 +3,7 @@
 use super::animation::frames;
 use super::tables::expect;
 use super::trs::{Trs, locals};
+use crate::chain_springs::ChainSprings;
 use crate::{Curve, MorphTarget, WriteError};
 use dermis_rig::{Influences, Mesh, Skeleton, WorldPose};
 use serde_json::Value;
@@ -35,6 +36,8 @@ pub struct GlbScene<'a> {
     /// Name and content of an extension of the mesh's node, which readers may ignore; of several meshes, of each that has morph targets. The
     /// node of a bone has the bone's index.
     pub extension: Option<(&'a str, &'a Value)>,
+    /// Springs of bone chains, for the extension `VRMC_springBone`.
+    pub springs: &'a [ChainSprings],
     /// Whether extensions stay that the mesh came with and whose texts are drafts: those of `KHR_character`.
     pub keep_drafts: bool,
 }

@@ -85,6 +85,7 @@ pub fn compile(
         skeleton: Some(&made.skeleton),
         weights: Some(&made.weights),
         clips: &clips,
+        springs: &model.header.chains,
         ..GlbScene::default()
     };
     let (bytes, changes) = write_scene_as(&scene, write, out)?;

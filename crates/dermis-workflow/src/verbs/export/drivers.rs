@@ -110,6 +110,7 @@ pub fn driven_glb(
         morphs: &made.morphs,
         morph_weights: &made.table.offset,
         clips: &clips,
+        springs: &model.header.chains,
         extension: Some((JOINT_EXTENSION, &extension)),
         ..GlbScene::default()
     };
@@ -213,6 +214,7 @@ pub fn pose_space_glb(
         morphs: &made.morphs,
         morph_weights: &made.driver.offset,
         clips: &clips,
+        springs: &model.header.chains,
         extension: Some((POSE_SPACE_EXTENSION, &extension)),
         ..GlbScene::default()
     };

@@ -48,6 +48,9 @@ pub enum Error {
         /// The name.
         path: PathBuf,
     },
+    /// A table of springs of a model that has learnt none.
+    #[error("the model has no springs of bone chains")]
+    NoChains,
     /// Shapes of an FBX or USD file that nothing would drive.
     #[error("an FBX or USD file holds shapes, but not what drives them")]
     InterchangeDrivers,
@@ -81,6 +84,7 @@ impl Error {
             | Self::NothingToBake
             | Self::ViewerChannels { .. }
             | Self::ViewerTable
+            | Self::NoChains
             | Self::ViewerFolder { .. }
             | Self::InterchangeDrivers
             | Self::InterchangeNormals => Phrase::text(self.to_string()),
@@ -116,6 +120,7 @@ impl Error {
             Self::ViewerChannels { .. } => {
                 "export shapes with `driven=true`: js/dermis.js takes values of channels".into()
             }
+            Self::NoChains => "fit it with `secondary_from`, or leave `springs` out".into(),
             Self::ViewerTable => "leave the table out".into(),
             Self::ViewerFolder { .. } => "name a folder as the output".into(),
             Self::Kernels { .. } | Self::AllBaked => Phrase::default(),

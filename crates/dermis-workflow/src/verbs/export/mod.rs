@@ -127,6 +127,7 @@ pub fn export_glb(
         // What all frames share cancels against the shapes: their normals only make sense together.
         shaded_at: &mean,
         clips: &clips,
+        springs: &model.header.chains,
         ..GlbScene::default()
     };
     (exported.bytes, exported.changes) = write_scene_as(&scene, write, output)?;

@@ -15,8 +15,8 @@ use crate::verbs::export::drivers::{
 };
 use crate::verbs::export::{ExportSettings, Exported, corrects, export_glb};
 use dermis_fit::weights::WeightBits;
-use dermis_io::ModelFile;
 use dermis_io::gltf::MorphNormals;
+use dermis_io::{ModelFile, chain_springs};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -40,6 +40,9 @@ pub struct ExportRecipe {
     /// A table of how an engine computes the weights of the shapes, or the motion of the helper bones, in any pose.
     #[serde(default)]
     pub table: Option<PathBuf>,
+    /// A table of the springs of bone chains, for engines that have such springs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub springs: Option<PathBuf>,
     /// How the GLB is compressed, if it is; a viewer's never is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compress: Option<Compression>,
@@ -133,6 +136,8 @@ pub struct ExportOutcome {
     pub written: PathBuf,
     /// Where the table went, if there is one.
     pub table: Option<PathBuf>,
+    /// Where the table of springs went, if there is one.
+    pub springs: Option<PathBuf>,
     /// Where the page of a viewer went, and its bytes.
     pub page: Option<(PathBuf, usize)>,
 }
@@ -179,6 +184,13 @@ impl ExportRecipe {
             return Err(FileError::SameOutput { path: self.out.clone(), what: "the table" }.into());
         }
         let table = table.map(|path| reserve_file_of(Kind::Table, path, self.existing)).transpose()?;
+        if let Some(path) =
+            self.springs.as_ref().filter(|path| **path == self.out || Some(*path) == self.table.as_ref())
+        {
+            return Err(FileError::SameOutput { path: path.clone(), what: "the table of springs" }.into());
+        }
+        let springs =
+            self.springs.as_deref().map(|path| reserve_file_of(Kind::Table, path, self.existing)).transpose()?;
         let beside = match &self.form {
             ExportForm::Shapes(shapes) => shapes.motion.iter().chain(&shapes.base_cache).collect::<Vec<_>>(),
             ExportForm::Linear(linear) => {
@@ -187,9 +199,12 @@ impl ExportRecipe {
             ExportForm::Viewer(viewer) => viewer.motion.iter().collect(),
         };
         let inputs: Vec<&Input> = [&self.model].into_iter().chain(beside).collect();
-        keep(&inputs, [&out].into_iter().chain(&table))?;
+        keep(&inputs, [&out].into_iter().chain(&table).chain(&springs))?;
         let (model, note) = step(watch, "read model", |_| load_model(&self.model.file.path))?;
         seen(watch, [&self.model], &[note])?;
+        if springs.is_some() && model.header.chains.is_empty() {
+            return Err(ExportError::NoChains.into());
+        }
         let made = match &self.form {
             ExportForm::Shapes(shapes) => {
                 shapes.export(&model, &self.read, (&out, table.as_ref(), &self.write), watch)?
@@ -201,11 +216,16 @@ impl ExportRecipe {
         };
         let has_table = !matches!(&made, ExportMade::Linear(compiled) if compiled.helpers.is_empty());
         let table = table.filter(|_| has_table).map(|table| table.path().to_path_buf());
-        Ok(ExportOutcome { model, made, written: out.path().to_path_buf(), table, page: None })
+        if let Some(springs) = &springs {
+            let (chains, skeleton) = (&model.header.chains, model.rig().skeleton());
+            springs.write_with(|out| chain_springs::write(chains, skeleton, crate::PROGRAM, out))?;
+        }
+        let springs = springs.map(|springs| springs.path().to_path_buf());
+        Ok(ExportOutcome { model, made, written: out.path().to_path_buf(), table, springs, page: None })
     }
 
     fn viewer(&self, viewer: &ViewerExport, watch: &dyn Watch) -> Result<ExportOutcome, Error> {
-        if self.table.is_some() {
+        if self.table.is_some() || self.springs.is_some() {
             return Err(ExportError::ViewerTable.into());
         }
         self.write.interchange(&self.out)?;
@@ -231,7 +251,7 @@ impl ExportRecipe {
             Some(glb) => (out.path().join(glb), Some((out.path().join(PAGE), page))),
             None => (out.path().to_path_buf(), Some((out.path().to_path_buf(), page))),
         };
-        Ok(ExportOutcome { model, made, written, table: None, page })
+        Ok(ExportOutcome { model, made, written, table: None, springs: None, page })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Fitting: from a rig and examples to a model with its report.
 
+mod chains;
 pub mod error;
 pub(crate) mod held;
 mod memory;
@@ -9,6 +10,7 @@ mod secondary;
 mod stream;
 mod validate;
 
+pub use chains::chains_json;
 pub use dermis_fit::method::share::Share;
 pub use dermis_fit::method::{FitInput, FitReport, Method, RidgePoint, folds};
 pub use memory::Memory;

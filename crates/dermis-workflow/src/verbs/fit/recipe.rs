@@ -2,7 +2,7 @@
 
 use super::Memory;
 use super::held::{self, Beside, HeldFit};
-use super::secondary::{self, LEARN_SECONDARY, READ_CLIPS, SecondaryFound};
+use super::secondary::{self, READ_CLIPS, SecondaryFound};
 use super::stream::StreamedFit;
 use crate::error::Error;
 use crate::load::{
@@ -367,7 +367,7 @@ impl FitRecipe {
         let of_fit = of_fit.into_iter().filter(|(name, _)| !(summed && ["leverage", "advise"].contains(name)));
         let swings = !self.secondary_from.is_empty();
         let clips = swings.then_some((READ_CLIPS, 0.1));
-        let learnt = swings.then_some((LEARN_SECONDARY, 1.0));
+        let learnt = secondary::learning(swings);
         reading.into_iter().flatten().chain(clips).chain(of_fit).chain(learnt).collect()
     }
 
@@ -639,7 +639,7 @@ impl FitOutcome {
         });
         let mut fit = fit_summary(&self.report, self.seconds);
         fit.warnings.extend(self.read_warnings.iter().cloned());
-        fit.warnings.extend(self.secondary.as_ref().and_then(SecondaryFound::warning));
+        fit.warnings.extend(self.secondary.iter().flat_map(|found| found.warnings(self.model.rig().skeleton())));
         ModelOutcome {
             model: &self.model,
             fit: Some(fit),
@@ -666,7 +666,7 @@ impl FitOutcome {
             value["pass"] = pass.json();
         }
         if let Some(secondary) = &self.secondary {
-            value["secondary"] = secondary.json();
+            value["secondary"] = secondary.json(self.model.rig().skeleton());
         }
         if let Some(lacks) = &self.lacks {
             value["lacks"] = advice_json(lacks);

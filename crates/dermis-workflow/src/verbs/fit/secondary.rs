@@ -1,5 +1,6 @@
 //! Secondary motion that is learnt once the model is fitted: from clips in which the skin swung.
 
+use super::chains::{LEARN_CHAINS, chain_warning, chains_json, keep, learn_chains_of};
 use super::error::Error as FitRoomError;
 use crate::error::Error;
 use crate::load::{FileNote, LoadedRig, load_examples};
@@ -7,18 +8,23 @@ use crate::recipe::{FitOutcome, FitRecipe, Watch, sources, step};
 use dermis_deform::baked::BakedBase;
 use dermis_fit::Progress;
 use dermis_fit::method::MethodError;
-use dermis_fit::secondary::{Clip, LEAST_GAIN, LearntSprings, learn_springs};
+use dermis_fit::secondary::{Clip, LEAST_GAIN, LearntChain, LearntSprings, learn_springs};
 use dermis_io::ModelFile;
 use dermis_measure::WideRunner;
 use dermis_rig::clock::Instant;
 use dermis_rig::glam::Vec3;
-use dermis_rig::{Example, ExampleSet};
+use dermis_rig::{Example, ExampleSet, Skeleton};
 use serde_json::{Value, json};
 use std::f64::consts::TAU;
 
 /// Steps that teach secondary motion.
 pub(super) const READ_CLIPS: &str = "read clips that swing";
-pub(super) const LEARN_SECONDARY: &str = "secondary motion";
+const LEARN_SECONDARY: &str = "secondary motion";
+
+/// The steps that learn, if there are clips, with their shares of the work.
+pub(super) fn learning(clips: bool) -> impl Iterator<Item = (&'static str, f64)> {
+    [(LEARN_SECONDARY, 1.0), (LEARN_CHAINS, 0.3)].into_iter().filter(move |_| clips)
+}
 
 /// What was found out about secondary motion.
 #[derive(Clone, Debug)]
@@ -31,6 +37,8 @@ pub struct SecondaryFound {
     pub swing: [f64; 2],
     /// Seconds that it took.
     pub seconds: f64,
+    /// The springs of the rig's chains of bones, with what they leave.
+    pub chains: Vec<LearntChain>,
 }
 
 impl SecondaryFound {
@@ -60,8 +68,13 @@ impl SecondaryFound {
         (!self.is_kept()).then(words)
     }
 
-    /// The same as JSON.
-    pub fn json(&self) -> Value {
+    /// What a user should know of both.
+    pub(super) fn warnings(&self, skeleton: &Skeleton) -> Vec<String> {
+        self.warning().into_iter().chain(chain_warning(&self.chains, skeleton)).collect()
+    }
+
+    /// The same as JSON; bones by the names of the skeleton.
+    pub fn json(&self, skeleton: &Skeleton) -> Value {
         let [slow, middle, fast] = self.frequencies();
         json!({
             "kept": self.is_kept(),
@@ -74,6 +87,7 @@ impl SecondaryFound {
             "swing_max": self.swing[1],
             "hertz": [slow, middle, fast],
             "coupling": self.learnt.springs.coupling(),
+            "chains": chains_json(&self.chains, skeleton),
         })
     }
 }
@@ -101,8 +115,11 @@ impl FitRecipe {
 /// Teaches the model of an outcome secondary motion, if there are clips.
 pub(super) fn teach(outcome: &mut FitOutcome, clips: Option<&ExampleSet>, watch: &dyn Watch) -> Result<(), Error> {
     let Some(clips) = clips else { return Ok(()) };
-    let found = step(watch, LEARN_SECONDARY, |p| learn(&mut outcome.model, clips.examples(), p))?;
-    outcome.model.header.report["secondary"] = found.json();
+    let frames = clips.examples();
+    let (mut found, clips) = step(watch, LEARN_SECONDARY, |p| learn(&mut outcome.model, frames, p))?;
+    found.chains = step(watch, LEARN_CHAINS, |p| learn_chains_of(outcome.model.rig(), &clips, frames, p))?;
+    keep(&found.chains, &mut outcome.model);
+    outcome.model.header.report["secondary"] = found.json(outcome.model.rig().skeleton());
     outcome.secondary = Some(found);
     Ok(())
 }
@@ -111,7 +128,11 @@ pub(super) fn teach(outcome: &mut FitOutcome, clips: Option<&ExampleSet>, watch:
 ///
 /// # Errors
 /// [`Error`]: frames without times, a base that poses do not give, [`dermis_fit::secondary::SecondaryFitError`].
-fn learn(model: &mut ModelFile, frames: &[Example], progress: Progress<'_>) -> Result<SecondaryFound, Error> {
+fn learn(
+    model: &mut ModelFile,
+    frames: &[Example],
+    progress: Progress<'_>,
+) -> Result<(SecondaryFound, Vec<Clip>), Error> {
     let start = Instant::now();
     if matches!(model.baked().base(), BakedBase::Given) {
         return Err(MethodError::Unused { setting: "secondary_from", with: "over a given base" }.into());
@@ -121,12 +142,13 @@ fn learn(model: &mut ModelFile, frames: &[Example], progress: Progress<'_>) -> R
     let (sum, max) = squares.clone().fold((0.0, 0.0f64), |(sum, max), square| (sum + square, max.max(square)));
     let swing = [(sum / squares.count().max(1) as f64).sqrt(), max.sqrt()];
     let learnt = learn_springs(model.rig().mesh(), &clips, progress).map_err(FitRoomError::Secondary)?;
-    let found = SecondaryFound { learnt, clips: clips.len(), swing, seconds: start.elapsed().as_secs_f64() };
+    let seconds = start.elapsed().as_secs_f64();
+    let found = SecondaryFound { learnt, clips: clips.len(), swing, seconds, chains: Vec::new() };
     if found.is_kept() {
         let springs = Some(found.learnt.springs.clone());
         model.model = model.model.clone().with_springs(springs)?;
     }
-    Ok(found)
+    Ok((found, clips))
 }
 
 /// Frames as clips: each begins where time does not go on.

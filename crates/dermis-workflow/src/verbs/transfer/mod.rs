@@ -397,7 +397,7 @@ impl TransferRecipe {
         if !any && from.has_corrections && !model {
             left_out.push("corrections: a model (.dermis) holds them".to_owned());
         }
-        if from.file.springs().is_some() {
+        if from.file.springs().is_some() || !from.file.header.chains.is_empty() {
             left_out.push("secondary motion: the springs of a skin are its own".to_owned());
         }
         // A bundle would have the poses of one clip, as examples without a skin.

@@ -96,6 +96,7 @@ pub(super) fn header(recipe: &TransferRecipe, from: &From, told: Value) -> Resul
         program: crate::PROGRAM.into(),
         recipe: None,
         evidence: None,
+        chains: Vec::new(),
         ..from.file.header.clone()
     })
 }

@@ -6,6 +6,10 @@
 //! The truth is a net of masses and springs over each character, 24 steps a frame. Every vertex is pulled to its blended place by a spring
 //! that stiffens, of 1.8 to 9 Hz, soft where skin lies deep over its bones; edges keep their length by springs of their own; it hangs in
 //! gravity. The model is perfect: the same net at rest in every pose. So what is left is of the springs alone.
+//!
+//! [`chains`] measures springs of tails and ears beside it.
+
+mod chains;
 
 use dermis_deform::lbs;
 use dermis_deform::secondary::{Secondary, Springs};
@@ -89,6 +93,11 @@ const CHARACTERS: [Character; 3] = [
 fn main() {
     let folder = std::env::args().nth(1).unwrap_or_default();
     let seed = std::env::args().nth(2).and_then(|seed| seed.parse().ok()).unwrap_or(0);
+    for character in &CHARACTERS {
+        if let Err(error) = chains::measure(character, Path::new(&folder)) {
+            println!("{}", json!({"error": format!("{}: {error}", character.name)}));
+        }
+    }
     for character in &CHARACTERS {
         if let Err(error) = measure(character, Path::new(&folder), seed) {
             println!("{}", json!({"error": format!("{}: {error}", character.name)}));
