@@ -2,9 +2,10 @@
 //! docs/joint-model.md.
 //!
 //! On the bundled body always; on the characters of FOLDER for those files of [`SETS`] it holds. Every row is what
-//! `dermis compare --json` prints, or `dermis fit --json`.
+//! `dermis compare --json` prints, or `dermis fit --json`. `--planted` makes sets whose bulges are products of neighbouring joints, and
+//! sums, and prints what products of joints change on them.
 
-use crate::workspace::{Build, dermis, root};
+use crate::workspace::{Build, cargo, dermis, root};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -140,6 +141,58 @@ pub fn options(folder: Option<&str>) -> ExitCode {
         }
         let name = if variant.is_empty() { "(default)".into() } else { format!("`{}`", variant.join(" ")) };
         println!("| {name} | {} |", cells.join(" | "));
+    }
+    ExitCode::SUCCESS
+}
+
+/// Sets whose bulges are products of what neighbouring joints do, and sums, made from the poses of the bundled body and of a character
+/// that a folder holds: the character, whether they are products, training and held-out motion.
+pub fn planted_sets(folder: Option<&str>) -> Result<Vec<(&'static str, bool, PathBuf, PathBuf)>, String> {
+    let body = root().join("assets/body");
+    let mut characters = vec![("body", body.join("body_exercise.npz"), body.join("body_walk.npz"))];
+    let (_, exercise, walk) = SETS[0];
+    if let Some(folder) = folder.map(Path::new).filter(|folder| folder.join(exercise).is_file()) {
+        characters.push(("human", folder.join(exercise), folder.join(walk)));
+    }
+    let mut sets = vec![];
+    for (name, exercise, walk) in characters {
+        let out = root().join("target/xtask/planted").join(name);
+        let mut make = cargo("run");
+        make.args(["--quiet", "--release", "--package", "dermis-workflow", "--example", "planted_products", "--"]);
+        if !make.arg(exercise).arg(walk).arg(&out).status().is_ok_and(|status| status.success()) {
+            return Err("the planted sets were not made".into());
+        }
+        for (kind, are_products) in [("products", true), ("sums", false)] {
+            let file = |part: &str| out.join(format!("{kind}_{part}.npz"));
+            sets.push((name, are_products, file("train"), file("test")));
+        }
+    }
+    Ok(sets)
+}
+
+/// Prints what products of joints change on them.
+pub fn planted(folder: Option<&str>) -> ExitCode {
+    let Some(program) = dermis(Build::Release) else { return fail("the program does not build") };
+    let sets = match planted_sets(folder) {
+        Ok(sets) => sets,
+        Err(reason) => return fail(&reason),
+    };
+    println!("held-out rms over that of the rig's own weights (cross-validated rms, mm)\n");
+    println!("| bulges | joint model | without products of joints | factor taken |\n|---|---|---|---|");
+    for (name, are_products, train, test) in sets {
+        let run = |options: &[&str]| json(Command::new(&program).arg("fit"), &train, &test, options);
+        let (with, without) = match (run(&[]), run(&["--set", "products=off"])) {
+            (Ok(with), Ok(without)) => (with, without),
+            (Err(reason), _) | (_, Err(reason)) => return fail(&reason),
+        };
+        let cell = |result: &Value| {
+            let sweep = result["report"]["sweep"].as_array().into_iter().flatten();
+            let least = sweep.filter_map(|p| p["validated_rms"].as_f64()).fold(f64::INFINITY, f64::min);
+            format!("{} ({})", short(result["ratio"].as_f64().unwrap_or(f64::NAN)), short(1e3 * least))
+        };
+        let kind = if are_products { "products" } else { "sums" };
+        let eta = with["report"]["products"][0]["eta"].as_f64().unwrap_or(0.0);
+        println!("| {kind}, {name} | {} | {} | {eta} |", cell(&with), cell(&without));
     }
     ExitCode::SUCCESS
 }

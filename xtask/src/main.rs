@@ -57,6 +57,8 @@ fn main() -> ExitCode {
         ["accuracy"] => accuracy::run(None),
         ["accuracy", "--options"] => accuracy::options(None),
         ["accuracy", "--options", folder] => accuracy::options(Some(folder)),
+        ["accuracy", "--planted"] => accuracy::planted(None),
+        ["accuracy", "--planted", folder] => accuracy::planted(Some(folder)),
         ["accuracy", folder] => accuracy::run(Some(folder)),
         ["deps"] => match deps::check() {
             Ok(summary) => {

@@ -11,6 +11,7 @@ usage: cargo xtask VERB
   oracle DIR [--only FILE]
                           compare the toolkit with a folder of expected numbers
   accuracy [DIR]          the tables of docs/accuracy.md: the bundled body, and the characters DIR holds
+  accuracy --planted [DIR]  what products of joints bring where skin is made of them, and where it is made of sums
   accuracy --options [DIR]  the table of docs/joint-model.md: what options of the joint model change on them
   bench crowd [--json OUT] [--instances N] [--rounds N]
                           instances per second of a crowd beside plain linear blending (docs/crowd.md)

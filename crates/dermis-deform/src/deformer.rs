@@ -72,7 +72,8 @@ impl Deformer {
     /// ([`Correction::with_gain`]).
     #[must_use]
     pub fn with_gain(&self, gain: f64) -> Option<Self> {
-        let corrections = self.corrections.iter().map(|correction| correction.with_gain(gain)).collect::<Option<_>>()?;
+        let corrections =
+            self.corrections.iter().map(|correction| correction.with_gain(gain)).collect::<Option<_>>()?;
         Some(Self { corrections, ..self.clone() })
     }
 

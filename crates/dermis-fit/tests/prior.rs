@@ -76,7 +76,8 @@ fn few_poses_with_a_prior_are_worth_more_than_either() {
     let with = fit(&arm, &set, &lbs(), Some(&prior)).unwrap();
     let found = with.report.prior.unwrap();
     assert!(found.taken && (0.5..0.95).contains(&found.gain), "{found:?}");
-    let (with, alone) = (off(&rigged(&arm, with), &unseen), off(&rigged(&arm, fit(&arm, &set, &lbs(), None).unwrap()), &unseen));
+    let (with, alone) =
+        (off(&rigged(&arm, with), &unseen), off(&rigged(&arm, fit(&arm, &set, &lbs(), None).unwrap()), &unseen));
     let scaled = prior.baked().widened().unwrap().with_gain(found.gain).unwrap();
     let scaled = RiggedDeformer::new(arm.rig.clone(), None, scaled.bake(), None).unwrap();
     assert!(with < 0.9 * alone && with < 0.9 * off(&scaled, &unseen), "{with:e} {alone:e} {:e}", off(&scaled, &unseen));

@@ -7,8 +7,8 @@ use crate::contents::ReadError;
 use crate::model_file::damaged;
 use crate::writing::WriteError;
 use dermis_deform::JointKernel;
-use dermis_deform::joints::JointReading;
 use dermis_deform::gravity::NUMBERS;
+use dermis_deform::joints::JointReading;
 use dermis_deform::pose_space::{Coordinates, Family, JointPart, Window};
 use dermis_deform::tables::{
     DrivenHelper, DrivingJoint, HelperTable, JointTable, NamedBone, PoseDriver, TableBone, TableGravity, TableJoint,

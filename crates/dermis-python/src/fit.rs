@@ -107,7 +107,8 @@ pub fn fit(
     let set = |examples: &Examples| -> ExampleSet { (**examples.inner).clone() };
     let (train, held_out) = (set(examples), hold_out.map(set));
     let outcome = work(py, progress, move |watch| {
-        let onto_rig = |file| carried_prior(file, FileNote { path: "prior".into(), ..FileNote::default() }, rig.as_loaded());
+        let onto_rig =
+            |file| carried_prior(file, FileNote { path: "prior".into(), ..FileNote::default() }, rig.as_loaded());
         let beside = Beside { maps, model, prior: prior.map(onto_rig).transpose()?, ..Beside::default() };
         let fit = HeldFit { held_out, folds, beside, ..HeldFit::new(rig.as_loaded(), train, &method) };
         watch.plan(&fit.steps());

@@ -86,7 +86,8 @@ fn bulges(rig: &Rig) -> Result<Vec<Bulge>, String> {
     let weights = rig.weights().ok_or("the rig has no weights")?;
     let tree = JointTree::new(skeleton, weights);
     let head = |bone: BoneIndex| skeleton.bind()[bone].translation;
-    let weight = |v: usize, bone: BoneIndex| weights.of(v).iter().filter(|(b, _)| *b == bone).map(|(_, w)| w).sum::<f64>();
+    let weight =
+        |v: usize, bone: BoneIndex| weights.of(v).iter().filter(|(b, _)| *b == bone).map(|(_, w)| w).sum::<f64>();
     let middle = |bone: BoneIndex| {
         let of = |(v, p): (usize, &DVec3)| (*p * weight(v, bone), weight(v, bone));
         let sum = mesh.positions.iter().enumerate().map(of);

@@ -98,7 +98,6 @@ fn rms(model: &dermis_deform::Baked, unseen: &ExampleSet) -> Result<f64, String>
         let skin = runner.skin(transforms).map_err(|e| e.to_string())?;
         Ok(skin.iter().zip(&example.positions).map(|(p, x)| p.as_dvec3().distance_squared(*x)).sum())
     };
-    let squares: Vec<f64> =
-        unseen.examples().iter().map(|e| square((&e.transforms, e))).collect::<Result<_, _>>()?;
+    let squares: Vec<f64> = unseen.examples().iter().map(|e| square((&e.transforms, e))).collect::<Result<_, _>>()?;
     Ok((squares.iter().sum::<f64>() / (unseen.len() * model.vertices()) as f64).sqrt())
 }

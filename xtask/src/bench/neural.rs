@@ -2,11 +2,11 @@
 //!
 //! tools/neural_rivals.py trains networks as in Unreal's and Maya's deformers, FDDA, and pose blend shapes on the examples that the
 //! joint model is fitted to, in an environment below target/tools with NumPy. The sets are the bundled body and those of
-//! [`accuracy`](crate::accuracy) that FOLDER holds. With `--poses` both are also fitted to fewer poses.
+//! [`accuracy`](crate::accuracy) that FOLDER holds, with those that it plants. With `--poses` both are also fitted to fewer poses.
 
 use super::driver::{self, short};
 use super::{fail, machine, machine_line};
-use crate::accuracy::{Set, rig_of, sets};
+use crate::accuracy::{Set, planted_sets, rig_of, sets};
 use crate::workspace::{Build, dermis};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -53,7 +53,13 @@ fn bench(folder: &str, poses: Option<&str>, out: Option<&Path>) -> Result<(), St
     let program = dermis(Build::Release).ok_or("the program does not build")?;
     let python = driver::python(false)?;
     let mut rows = Vec::new();
-    for set in sets(Some(folder)).into_iter().filter(|set| MEASURED.iter().any(|title| set.0.starts_with(title))) {
+    let measured = |set: &Set| MEASURED.iter().any(|title| set.0.starts_with(title));
+    let planted = planted_sets(Some(folder))?.into_iter().filter(|set| set.1);
+    let planted = planted.map(|(name, _, train, test)| match name {
+        "body" => ("body, planted products", train, test),
+        _ => ("human, planted products", train, test),
+    });
+    for set in sets(Some(folder)).into_iter().filter(measured).chain(planted) {
         let row = measure(&program, &python, &set, poses).map_err(|reason| format!("{}: {reason}", set.0))?;
         eprintln!("{}: done", set.0);
         rows.push(row);

@@ -32,18 +32,17 @@ pub(super) fn pivots_of_parts(
     let [mut first, mut second] = parts.map(of);
     while first.len() + second.len() > most {
         let left = |list: &[(usize, f64)]| list.last().map_or(f64::INFINITY, |(_, left)| *left);
-        if left(&first) < left(&second) { first.pop() } else { second.pop() };
+        if left(&first) < left(&second) {
+            first.pop()
+        } else {
+            second.pop()
+        };
     }
     [first, second].map(|list| list.into_iter().map(|(pose, _)| pose).collect())
 }
 
 /// Pivots of poses by number, with the diagonal that remained of each when it was chosen, which falls.
-pub(super) fn ranked(
-    count: usize,
-    kernel: impl Fn(usize, usize) -> f64,
-    most: usize,
-    stop: f64,
-) -> Vec<(usize, f64)> {
+pub(super) fn ranked(count: usize, kernel: impl Fn(usize, usize) -> f64, most: usize, stop: f64) -> Vec<(usize, f64)> {
     let mut left: Vec<f64> = (0..count).map(|s| kernel(s, s)).collect();
     let mut columns: Vec<Vec<f64>> = Vec::new();
     let mut chosen = Vec::new();

@@ -10,7 +10,9 @@ use crate::training::{FitError, Training};
 use dermis_deform::Gravity;
 use dermis_deform::gravity::{SaggingBone, gravity_feature};
 use dermis_deform::guard::{FROZEN, Weld};
-use dermis_deform::joints::{Joint, JointFeature, JointPose, JointReading, Joints, forest_links, joint_feature, part_of};
+use dermis_deform::joints::{
+    Joint, JointFeature, JointPose, JointReading, Joints, forest_links, joint_feature, part_of,
+};
 use dermis_rig::glam::DVec3;
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror, Skeleton, pose_numbers};
@@ -100,16 +102,15 @@ impl<'a> Scene<'a> {
         let features_of = |ends: (BoneIndex, BoneIndex), centre: Option<DVec3>| -> Vec<JointFeature> {
             transforms.iter().map(|pose| joint_feature(pose.as_slice(), ends, centre, length)).collect()
         };
-        let unsolved = |bone: BoneIndex| FitError::Joint {
-            bone: skeleton.names()[bone].clone(),
-            source: SolveError::NotPositive,
-        };
-        let joint_of_model = |reading, ends: (BoneIndex, BoneIndex), centre, features: &[JointFeature], chosen: &[usize]| {
-            let inducing = chosen.iter().map(|&s| features[s]).collect();
-            let limit = settings.limit * largest_norm(features);
-            Joint::read_as(reading, (ends, centre), limit, (inducing, vec![]), settings.kernel())
-                .ok_or_else(|| unsolved(ends.1))
-        };
+        let unsolved =
+            |bone: BoneIndex| FitError::Joint { bone: skeleton.names()[bone].clone(), source: SolveError::NotPositive };
+        let joint_of_model =
+            |reading, ends: (BoneIndex, BoneIndex), centre, features: &[JointFeature], chosen: &[usize]| {
+                let inducing = chosen.iter().map(|&s| features[s]).collect();
+                let limit = settings.limit * largest_norm(features);
+                Joint::read_as(reading, (ends, centre), limit, (inducing, vec![]), settings.kernel())
+                    .ok_or_else(|| unsolved(ends.1))
+            };
         let mut features_of_edges = Vec::with_capacity(tree.edges.len());
         let mut features_of_joints: Vec<Vec<JointFeature>> = vec![];
         for &edge in &tree.edges {

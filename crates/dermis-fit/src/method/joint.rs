@@ -19,7 +19,8 @@ use super::{
     chosen_by, few, ridge_by, short,
 };
 use crate::joints::{
-    CompositeSummary, JointFit, JointReport, JointSettings, Prior, Validation, fit_joints, joint_leverages, sculpts_tell,
+    CompositeSummary, JointFit, JointReport, JointSettings, Prior, Validation, fit_joints, joint_leverages,
+    sculpts_tell,
 };
 use crate::mask::{Masks, touching_nothing};
 use crate::psd::remember::{LayerReport, remember};

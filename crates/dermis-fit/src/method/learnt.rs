@@ -4,7 +4,8 @@ use super::base::BaseChoice;
 use super::error::Lack;
 use super::precision::CoefficientChoice;
 use super::{
-    Method, MethodError, PriorFound, animation_space, by_example, correctives, joint, mwe, pose_space, rotational, short, weights,
+    Method, MethodError, PriorFound, animation_space, by_example, correctives, joint, mwe, pose_space, rotational,
+    short, weights,
 };
 use crate::joints::JointReport;
 use crate::mwe::MweReport;

@@ -69,7 +69,9 @@ impl JointMethod {
         let unused = |with| Err(MethodError::Unused { setting: "prior", with });
         match self.base {
             BaseChoice::Given | BaseChoice::Model => return unused("over positions or a model from elsewhere"),
-            _ if self.ridge.fixed().is_some() => return unused("with a stated lambda: nothing chooses whether to have it"),
+            _ if self.ridge.fixed().is_some() => {
+                return unused("with a stated lambda: nothing chooses whether to have it");
+            }
             _ => Ok(()),
         }
     }
@@ -100,7 +102,8 @@ impl Method {
         let examples = shown.as_ref().unwrap_or(input.examples);
         let folds = folds(examples, input.rig.mesh().extent(), FOLDS);
         let fits = 2 * (1 + folds.len()) as u64;
-        let at = |fit: usize| move |done: u64, total: u64| progress(fit as u64 * total.max(1) + done, fits * total.max(1));
+        let at =
+            |fit: usize| move |done: u64, total: u64| progress(fit as u64 * total.max(1) + done, fits * total.max(1));
         let mut learnt = self.fit(&plain, &at(0))?;
         let over = own.over(&deformer, &FitInput { examples, ..plain }, &at(1))?;
         let gain = over.as_ref().map_or(0.0, |(_, gain)| *gain);

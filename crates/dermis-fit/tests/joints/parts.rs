@@ -1,7 +1,9 @@
 //! Swing and twist apart, and products of joints: what they learn, and that they are taken only where they do.
 
 use super::*;
-use dermis_fit::method::{FactorChoice, FitInput, FormChoice, JointMethod, JointModelReport, Learnt, Method, MethodReport};
+use dermis_fit::method::{
+    FactorChoice, FitInput, FormChoice, JointMethod, JointModelReport, Learnt, Method, MethodReport,
+};
 use dermis_rig::ExampleSet;
 use dermis_testkit::arm::UPPER;
 use dermis_testkit::rms_of;
@@ -10,7 +12,8 @@ use dermis_testkit::rms_of;
 fn swelling(arm: &Arm, poses: &[ArmPose], size: impl Fn(DMat3, DMat3) -> f64) -> Vec<Example> {
     let rest = &arm.rig.mesh().positions;
     let swell = |mut example: Example| {
-        let turn = |a: BoneIndex, b: BoneIndex| example.transforms[a].matrix3.transpose() * example.transforms[b].matrix3;
+        let turn =
+            |a: BoneIndex, b: BoneIndex| example.transforms[a].matrix3.transpose() * example.transforms[b].matrix3;
         let size = size(turn(UPPER, FOREARM), turn(FOREARM, HAND));
         let out = |v: usize| {
             let row = arm.weights().of(v);
@@ -73,7 +76,11 @@ fn cross_validation_takes_swing_and_twist_apart_where_they_add_up_and_only_there
     let apart = |elbow: DMat3, _: DMat3| swung(elbow) + twisted(elbow).powi(2);
     let with = |swing_twist| JointMethod { swing_twist, ..JointMethod::default() };
     let mut taken = learn(&arm, swelling(&arm, &seen, apart), with(FormChoice::Auto));
-    assert!(details(&taken).swing_twists().next().unwrap().0, "{:?}", details(&taken).swing_twists().collect::<Vec<_>>());
+    assert!(
+        details(&taken).swing_twists().next().unwrap().0,
+        "{:?}",
+        details(&taken).swing_twists().collect::<Vec<_>>()
+    );
     let mut off = learn(&arm, swelling(&arm, &seen, apart), with(FormChoice::Off));
     let held_out = swelling(&arm, &unseen, apart);
     let (taken, off) = (rms_of(&mut taken.deformer, &held_out), rms_of(&mut off.deformer, &held_out));

@@ -194,9 +194,8 @@ pub(super) fn read(
         let reading = readings[joint];
         let mut second = vec![];
         if let JointReading::Product(both) = reading {
-            let before = |at: u32| {
-                all.get(at as usize).is_some_and(|joint| !matches!(joint.reading, JointReading::Product(_)))
-            };
+            let before =
+                |at: u32| all.get(at as usize).is_some_and(|joint| !matches!(joint.reading, JointReading::Product(_)));
             if !both.into_iter().all(before) {
                 return Err(damaged(format!("joint {joint} is a product of joints that do not stand before it")));
             }

@@ -29,8 +29,8 @@ pub use crate::verbs::export::shape_count::ShapeCount;
 pub use crate::verbs::export::viewer::{ViewerExport, ViewerMade};
 #[cfg(feature = "figures")]
 pub use crate::verbs::figures::{FigureCharacter, FiguresOutcome, FiguresRecipe};
-pub use crate::verbs::fit::held::{Beside, HeldFit};
 pub use crate::verbs::fit::Memory;
+pub use crate::verbs::fit::held::{Beside, HeldFit};
 pub use crate::verbs::fit::recipe::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe};
 pub use crate::verbs::inspect::recipe::{InspectOutcome, InspectRecipe, Inspected};
 pub use crate::verbs::invert::recipe::{DeformerProgram, InvertOutcome, InvertRecipe, InvertedDeformer};

@@ -14,18 +14,18 @@ use crate::load::{FileNote, ReadOptions};
 use crate::output::{Output, ending, reserve_file, reserve_folder};
 use crate::recipe::{Existing, Input, Watch, keep, reserve_page, seen, step};
 pub use character::CharacterMatch;
-pub use dermis_fit::gain::GainFound;
-pub use prior::carried_prior;
 use dermis_deform::{Base, Deformer};
+pub use dermis_fit::gain::GainFound;
+use dermis_fit::gain::gain_on;
 use dermis_io::{Clip, Contents, ModelFile};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, Influences, Mesh, MorphTarget, Rig};
-use dermis_fit::gain::gain_on;
 use dermis_transfer::islands::Held;
 use dermis_transfer::model::carried_displacements;
 use dermis_transfer::{Body, Clearance, Operator, Settings, TransferError, carried_model, carried_weights};
 use error::Error;
 use objects::OwnObjects;
+pub use prior::carried_prior;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -447,7 +447,8 @@ impl TransferRecipe {
             let told = told.map_err(|e| Any::Internal(e.to_string()))?;
             found.gain = told.map_or(self.gain.unwrap_or(1.0), |(gain, _)| gain);
             found.examples = told.map(|(_, told)| told);
-            carried = carried.with_gain(found.gain).ok_or_else(|| named(TransferError::Part { part: "this correction" }))?;
+            carried =
+                carried.with_gain(found.gain).ok_or_else(|| named(TransferError::Part { part: "this correction" }))?;
         }
         let shapes = match wanted.shapes {
             true => carried_shapes(&operator, &from.morphs).map_err(named)?,
