@@ -4,8 +4,7 @@ use super::base::BaseChoice;
 use super::error::Lack;
 use super::precision::CoefficientChoice;
 use super::{
-    Method, MethodError, PriorFound, animation_space, by_example, correctives, joint, mwe, pose_space, rotational,
-    short, weights,
+    Method, MethodError, animation_space, by_example, correctives, joint, mwe, pose_space, rotational, short, weights,
 };
 use crate::joints::JointReport;
 use crate::mwe::MweReport;
@@ -115,7 +114,7 @@ pub struct FitReport {
     /// How the sweep was validated.
     pub validated_by: Option<String>,
     /// What became of a prior.
-    pub prior: Option<PriorFound>,
+    pub prior: Option<super::PriorFound>,
     /// What the user should know.
     pub warnings: Vec<FitWarning>,
     /// What the method itself found.
