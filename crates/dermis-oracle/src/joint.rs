@@ -265,7 +265,7 @@ fn coordinates(case: &Case) -> Result<Answers, CaseError> {
             .ok_or_else(|| CaseError::refused("the inducing rotations are dependent"))?;
         let z = |features: &[JointFeature]| {
             let mut out = Vec::new();
-            features.iter().for_each(|f| joint.coordinates(f, kernel, &mut out));
+            features.iter().for_each(|f| joint.coordinates(&[*f], kernel, &mut out));
             out
         };
         let (z_train, z_new) = (z(&train), z(&new));

@@ -309,6 +309,10 @@ fn a_clip_teaches_the_model_to_swing() {
     // The recipe in the model makes the same bytes again.
     desk.good("fit --recipe s.dermis -o again.dermis");
     assert_eq!(desk.bytes("again.dermis"), desk.bytes("s.dermis"));
+    // What is corrected further swings as it did.
+    desk.good("fit a.npz --examples a.npz --method mwe --base s.dermis --folds 0 -o over.dermis");
+    let said = desk.good("pose over.dermis --motion run.npz -o over.npz").out;
+    assert!(said.contains("secondary motion as learnt: 74 vertices swing"), "{said}");
 }
 
 #[test]

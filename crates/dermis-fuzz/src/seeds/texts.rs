@@ -1,6 +1,7 @@
 //! Formats that are text, and what a deformer program says.
 
 use dermis_deform::JointKernel;
+use dermis_deform::joints::JointReading;
 use dermis_deform::tables::{
     DrivenHelper, DrivingJoint, HelperTable, JointTable, NamedBone, TableBone, TableGravity, TableJoint,
 };
@@ -58,6 +59,8 @@ pub fn takes() -> Vec<Vec<u8>> {
 pub fn tables() -> Vec<Vec<u8>> {
     let bone = |name: &str| NamedBone { name: name.into(), inverse_bind: DAffine3::from_translation(DVec3::X) };
     let joint = TableJoint {
+        reading: JointReading::Whole,
+        second: vec![],
         from: TableBone::new(0),
         to: TableBone::new(1),
         centre: Some([0.0, 0.5, 0.0]),
@@ -71,7 +74,7 @@ pub fn tables() -> Vec<Vec<u8>> {
         kernel: JointKernel { sigma: 1.4, arc_cosine: 0.5 },
         gravity: Some(TableGravity { down: [0.0, -1.0, 0.0], bones: vec![(TableBone::new(1), Some(0.7))] }),
         bones: IndexVec::new(vec![bone("upper arm"), bone("forearm")]),
-        joints: vec![joint.clone(), TableJoint { limit: None, ..joint }],
+        joints: vec![joint.clone(), TableJoint { limit: None, reading: JointReading::Swing(DVec3::X), ..joint }],
         shapes: vec!["bulge".into(), "fold".into()],
         sculpts: None,
         matrix: vec![vec![0.5, 0.25, -0.5, 1.0, 0.1, 0.2, 0.3]; 2],

@@ -54,6 +54,10 @@ pub fn fit(loaded: &LoadedRig, input: &FitInput<'_>, method: &Method, progress: 
     let learnt = method.fit(input, progress)?;
     let poses = learnt.training_poses(input.examples.examples().iter().map(|example| &example.transforms));
     let mut fitted = baked(loaded, learnt, &poses)?;
+    // A skin that is corrected further swings as it did.
+    if let Some(springs) = input.model.and_then(|beneath| beneath.springs()) {
+        fitted.model.model = fitted.model.model.with_springs(Some(springs.clone()))?;
+    }
     fitted.seconds = start.elapsed().as_secs_f64();
     Ok(fitted)
 }
