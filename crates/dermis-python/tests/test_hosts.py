@@ -99,6 +99,19 @@ def test_a_model_is_corrected_further(arm: Arm, arm_rig: dermis.Rig, train: derm
         dermis.fit(arm_rig, train, method=dermis.Joint(), base=blending)
 
 
+def test_a_prior_serves_a_few_poses(arm: Arm, arm_rig: dermis.Rig, train: dermis.Examples, unseen: dermis.Examples) -> None:
+    prior = dermis.fit(arm_rig, train, folds=0).model
+    few = train.subset([1, len(train) // 2, len(train) - 1])
+    method = dermis.Joint(base="lbs")
+    alone, over = (dermis.fit(arm_rig, few, hold_out=unseen, method=method, prior=of) for of in (None, prior))
+    assert alone.errors.held_out is not None and over.errors.held_out is not None
+    assert over.errors.held_out.rms < alone.errors.held_out.rms
+    found = over.report.to_dict()["report"]["prior"]
+    assert found["taken"] and 0.8 < found["gain"] < 1.2
+    with pytest.raises(dermis.Error, match="prior has no effect"):
+        dermis.fit(arm_rig, few, method=dermis.Mwe(), prior=prior)
+
+
 @pytest.mark.parametrize("method", [dermis.Joint(), dermis.Correctives(), dermis.Psd(smoothing=0.0)])
 def test_shapes_over_a_motion_are_the_model(arm: Arm, arm_rig: dermis.Rig, train: dermis.Examples, method: dermis.Method) -> None:
     few = train.subset([0, len(train) // 2, len(train) - 1])
