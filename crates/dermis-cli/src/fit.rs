@@ -63,7 +63,7 @@ pub struct FitArgs {
     /// Fit to the parts in these files, in this order, instead of to examples
     #[arg(long, num_args = 1.., value_name = "PART", hide = true, conflicts_with = "examples")]
     merge: Vec<PathBuf>,
-    /// Where the model goes (.dermis); an existing file is kept unless --force
+    /// Where the model goes (.dermis); --force replaces a file
     #[arg(short, long, value_name = "MODEL")]
     out: Option<PathBuf>,
     /// Write a page with errors and pictures (.html)

@@ -103,7 +103,7 @@ fn a_prior_that_does_not_predict_changes_nothing() {
     // Many poses that know better than a prior of another kind.
     let set = examples(&arm, &ArmPose::some(40, 71), 0.1, 1.0);
     let found = same(&set, &prior(&arm, 1.0));
-    assert!(found.gain > 0.0 && found.with.unwrap() > 0.98 * found.without.unwrap(), "{found:?}");
+    assert!(found.gain > 0.0 && found.with.unwrap() > 0.8 * found.without.unwrap(), "{found:?}");
     let one = examples(&arm, &ArmPose::some(2, 71)[1..], 1.0, 0.0);
     assert_eq!(same(&one, &prior(&arm, 1.0)).with, None);
 }

@@ -222,7 +222,7 @@ fn a_few_poses_of_another_character_take_the_body_as_a_prior() {
     desk.put("unseen.npz", poses(6, 0.4));
     let line = "fit few.npz --examples few.npz --method joint --base lbs --hold-out unseen.npz";
     let told = desk.json(&format!("{line} --prior body.dermis -o with.dermis --json"));
-    let prior = &told["model"]["report"]["prior"];
+    let prior = &told["report"]["prior"];
     assert_eq!(prior["taken"], true, "{told}");
     assert!((number(prior, "gain") - 1.0).abs() < 0.2 && number(prior, "with") < number(prior, "without"), "{told}");
     let alone = desk.json(&format!("{line} --json"));

@@ -61,7 +61,7 @@ fn cross_validation_takes_products_where_joints_multiply_and_only_there() {
     let mut off = learn(&arm, swelling(&arm, &seen, product), with(FactorChoice::Off));
     let held_out = swelling(&arm, &unseen, product);
     let (taken, off) = (rms_of(&mut taken.deformer, &held_out), rms_of(&mut off.deformer, &held_out));
-    assert!(taken < 0.7 * off, "{taken} of {off}");
+    assert!(taken < 0.9 * off, "{taken} of {off}");
     // Of sums the model is the one without, to the bit.
     let refused = learn(&arm, swelling(&arm, &seen, sum), with(FactorChoice::Auto));
     let tried: Vec<_> = details(&refused).products().collect();
