@@ -44,7 +44,7 @@ pub struct FitArgs {
     /// clips that are left out is better than the model alone; `dermis pose` plays them
     #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with = "accumulate")]
     secondary_from: Vec<Source>,
-    /// A model of another character, for a few examples or sculpts: matched as by `dermis transfer`, it serves where they say little.
+    /// A model of another character, for a few examples or sculpts: matched as by dermis transfer, it serves where they say little.
     /// Poses that are left out decide whether to have it; --method joint
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["accumulate", "merge", "stream"])]
     prior: Option<PathBuf>,

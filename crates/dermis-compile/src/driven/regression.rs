@@ -3,6 +3,7 @@
 use dermis_deform::Joints;
 use dermis_deform::baked::{BakedJoints, padded};
 use dermis_deform::blend;
+use dermis_deform::joints::JointReading;
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, BoneTransforms, Skeleton};
@@ -138,7 +139,13 @@ impl Linear {
         }
         for joint in &joints.model.joints {
             let (from, to) = (&skeleton.names()[joint.from], &skeleton.names()[joint.to]);
-            made.names.extend((1..=joint.inducing.len()).map(|i| format!("driven_{from}_{to}_{i}")));
+            let part = match joint.reading {
+                JointReading::Whole => "",
+                JointReading::Swing(_) => "_swing",
+                JointReading::Twist(_) => "_twist",
+                JointReading::Product(_) => "_product",
+            };
+            made.names.extend((1..=joint.inducing.len()).map(|i| format!("driven_{from}_{to}{part}_{i}")));
         }
         for sagging in joints.model.gravity.iter().flat_map(|gravity| &gravity.bones) {
             let bone = &skeleton.names()[sagging.bone];
