@@ -69,10 +69,8 @@ impl JointMethod {
     fn check_prior(&self) -> Result<(), MethodError> {
         let unused = |with| Err(MethodError::Unused { setting: "prior", with });
         match self.base {
-            BaseChoice::Given | BaseChoice::Model => return unused("over positions or a model from elsewhere"),
-            _ if self.ridge.fixed().is_some() => {
-                return unused("with a stated lambda: nothing chooses whether to have it");
-            }
+            BaseChoice::Given | BaseChoice::Model => unused("over positions or a model from elsewhere"),
+            _ if self.ridge.fixed().is_some() => unused("with a stated lambda: nothing chooses whether to have it"),
             _ => Ok(()),
         }
     }
