@@ -2,15 +2,15 @@
 
 mod bench;
 
-use bench::skinned;
+use bench::{off, skinned};
 use dermis_deform::RiggedDeformer;
-use dermis_deform::baked::{CoefficientPrecision, Scratch};
+use dermis_deform::baked::CoefficientPrecision;
 use dermis_fit::method::{
     BaseChoice, CoefficientChoice, CorrectivesMethod, FitInput, JointMethod, Learnt, Method, MethodError, MweMethod,
     MweRidge, PoseSpaceSettings, PsdMethod,
 };
 use dermis_fit::silent;
-use dermis_rig::glam::{DVec3, Vec3};
+use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneTransforms, Example, ExampleSet, LocalSculpt, Rig};
 use dermis_testkit::{Arm, ArmPose};
 
@@ -47,18 +47,6 @@ fn fitted(
     let learnt = method.fit(&FitInput { model, ..FitInput::new(rig, set) }, &silent)?;
     let poses = learnt.training_poses(set.examples().iter().map(|e| &e.transforms));
     Ok(learnt.rigged(rig, &poses)?.0)
-}
-
-/// The rms distance of a model from examples.
-fn off(model: &RiggedDeformer, set: &ExampleSet) -> f64 {
-    let (mut scratch, mut skin) = (Scratch::default(), vec![Vec3::ZERO; model.baked().vertices()]);
-    let mut squares = 0.0;
-    for example in set.examples() {
-        model.baked().evaluate(&example.transforms, None, &mut scratch, &mut skin).unwrap();
-        let pairs = skin.iter().zip(&example.positions);
-        squares += pairs.map(|(a, b)| a.as_dvec3().distance_squared(*b)).sum::<f64>();
-    }
-    (squares / (set.len() * skin.len()) as f64).sqrt()
 }
 
 fn stiff() -> MweMethod {

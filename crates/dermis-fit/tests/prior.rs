@@ -2,13 +2,12 @@
 
 mod bench;
 
-use bench::skinned;
+use bench::{off, skinned};
 use dermis_deform::RiggedDeformer;
-use dermis_deform::baked::Scratch;
 use dermis_fit::gain::gain_on;
 use dermis_fit::method::{BaseChoice, FitInput, JointMethod, Learnt, Method, MethodError, RidgeChoice};
 use dermis_fit::silent;
-use dermis_rig::glam::{DVec3, Vec3};
+use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneTransforms, Example, ExampleSet, LocalSculpt};
 use dermis_testkit::{Arm, ArmPose};
 
@@ -52,18 +51,6 @@ fn prior(arm: &Arm, size: f64) -> RiggedDeformer {
 
 fn lbs() -> Method {
     Method::Joint(JointMethod { base: BaseChoice::Lbs, ..JointMethod::default() })
-}
-
-/// The rms distance of a model from examples.
-fn off(model: &RiggedDeformer, set: &ExampleSet) -> f64 {
-    let (mut scratch, mut skin) = (Scratch::default(), vec![Vec3::ZERO; model.baked().vertices()]);
-    let mut squares = 0.0;
-    for example in set.examples() {
-        model.baked().evaluate(&example.transforms, None, &mut scratch, &mut skin).unwrap();
-        let pairs = skin.iter().zip(&example.positions);
-        squares += pairs.map(|(a, b)| a.as_dvec3().distance_squared(*b)).sum::<f64>();
-    }
-    (squares / (set.len() * skin.len()) as f64).sqrt()
 }
 
 /// Few poses of a character that bulges less, and a little otherwise: better than what the prior says, and than what they say alone.

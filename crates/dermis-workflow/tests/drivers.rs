@@ -137,17 +137,24 @@ impl Reader {
 
 #[test]
 fn a_reader_of_the_documented_table_shows_what_the_export_reports() {
-    let arm = Arm::new(24, 8);
-    let examples = ExampleSet::new("arm".into(), arm.examples(&ArmPose::some(40, 5)), &arm.rig).unwrap();
-    let loaded = LoadedRig { rig: arm.rig.clone(), space: Space::default(), notes: vec![] };
-    let method = Method::Joint(JointMethod {
+    let method = JointMethod {
         ridge: RidgeChoice::Fixed(0.003),
         arc_cosine: FactorChoice::Factor(0.5),
         gravity: GravityChoice::Down([0.0, -1.0, 0.0]),
-        swing_twist: FormChoice::On,
-        products: FactorChoice::Factor(1.0),
         ..JointMethod::default()
-    });
+    };
+    shows_what_the_export_reports(method.clone(), 0.25);
+    // Parts and products are bounded by the ball more often, which no shape holds.
+    let parts = JointMethod { swing_twist: FormChoice::On, products: FactorChoice::Factor(1.0), ..method };
+    shows_what_the_export_reports(parts, 0.4);
+}
+
+/// All shapes together leave at most `most` of what the weights alone leave of the model.
+fn shows_what_the_export_reports(method: JointMethod, most: f64) {
+    let arm = Arm::new(24, 8);
+    let examples = ExampleSet::new("arm".into(), arm.examples(&ArmPose::some(40, 5)), &arm.rig).unwrap();
+    let loaded = LoadedRig { rig: arm.rig.clone(), space: Space::default(), notes: vec![] };
+    let method = Method::Joint(method);
     let model = fit(&loaded, &FitInput::new(&loaded.rig, &examples), &method, &silent).unwrap().model;
     let skeleton = arm.rig.skeleton();
     // The character walks and turns, so joint-to-world matrices are not those of the samples.
@@ -229,7 +236,7 @@ fn a_reader_of_the_documented_table_shows_what_the_export_reports() {
     }
     assert!(held > 0, "some clamp acts");
 
-    assert!(left[1].0 < left[0].0 && left[2].0 < 0.4 * left[2].2, "{left:?}");
+    assert!(left[1].0 < left[0].0 && left[2].0 < most * left[2].2, "{left:?}");
     assert!((left[2].0 - left[2].1).abs() < 1e-6, "all shapes are all shapes: {left:?}");
 }
 

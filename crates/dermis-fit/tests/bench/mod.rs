@@ -1,13 +1,15 @@
 //! What the tests of fitting share: a rig with examples and a base, fitted and evaluated.
 #![allow(dead_code)] // every test program uses its own part
 
+use dermis_deform::RiggedDeformer;
+use dermis_deform::baked::Scratch;
 use dermis_deform::enveloping::PoseFeatures;
 use dermis_deform::{Base, Deformer, Enveloping, lbs};
 use dermis_fit::maps::{MapSettings, from_weights};
 use dermis_fit::mwe::{Centring, RidgeMode, RowChoice, Strength};
 use dermis_fit::{Mwe, MweSettings, Training, fit_mwe, silent};
-use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Mesh, Rig, Skeleton};
+use dermis_rig::glam::{DAffine3, DVec3, Vec3};
+use dermis_rig::{BoneIndex, BoneTransforms, Example, ExampleSet, Influences, Mesh, Rig, Skeleton};
 use dermis_testkit::{Arm, ArmPose};
 use std::f64::consts::PI;
 
@@ -161,4 +163,16 @@ pub fn pair_of_tubes() -> Rig {
     let triangles = triangles.filter(|t| t[2] < 60).collect();
     let mesh = Mesh { positions, triangles, ..Mesh::default() };
     Rig::new(mesh, skeleton, Some(weights)).unwrap().named("pair")
+}
+
+/// The rms distance of a model from examples.
+pub fn off(model: &RiggedDeformer, set: &ExampleSet) -> f64 {
+    let (mut scratch, mut skin) = (Scratch::default(), vec![Vec3::ZERO; model.baked().vertices()]);
+    let mut squares = 0.0;
+    for example in set.examples() {
+        model.baked().evaluate(&example.transforms, None, &mut scratch, &mut skin).unwrap();
+        let pairs = skin.iter().zip(&example.positions);
+        squares += pairs.map(|(a, b)| a.as_dvec3().distance_squared(*b)).sum::<f64>();
+    }
+    (squares / (set.len() * skin.len()) as f64).sqrt()
 }

@@ -4,7 +4,6 @@ use super::*;
 use dermis_fit::joints::composite::composite_pairs;
 use dermis_fit::method::{FactorChoice, FitInput, JointMethod, Learnt, Method, MethodReport};
 use dermis_rig::ExampleSet;
-use dermis_testkit::arm::UPPER;
 use dermis_testkit::rms_of;
 
 /// Composites of a vertex with the roots of their relevances, written out a second time.
@@ -78,25 +77,11 @@ fn poses_of_single_joints_leave_the_model_without_composites_to_the_bit() {
 
 /// A skin that swells as the hand is turned against the upper arm, or by elbow and wrist each on its own.
 fn swelling(arm: &Arm, poses: &[ArmPose], together: bool) -> Vec<Example> {
-    let rest = &arm.rig.mesh().positions;
-    let swell = |mut example: Example| {
-        let local = |a: BoneIndex, b: BoneIndex| {
-            let turn = example.transforms[a].matrix3.transpose() * example.transforms[b].matrix3;
-            (turn.x_axis.x + turn.y_axis.y + turn.z_axis.z - 3.0).abs() / 4.0
-        };
-        let (elbow, wrist, both) = (local(UPPER, FOREARM), local(FOREARM, HAND), local(UPPER, HAND));
-        let size = if together { 2.0 * both } else { elbow + wrist };
-        let out = |v: usize| {
-            let row = arm.weights().of(v);
-            let near: f64 = row.iter().filter(|(b, _)| *b == FOREARM).map(|(_, w)| *w).sum();
-            let across = DVec3::new(0.0, rest[v].y, rest[v].z).normalize_or_zero();
-            lbs::blend(row, &example.transforms).matrix3 * across * (0.05 * near * size)
-        };
-        let skin = skinned(&arm.rig, &example.transforms);
-        example.positions = (0..rest.len()).map(|v| skin[v] + out(v)).collect();
-        example
-    };
-    arm.examples(poses).into_iter().map(swell).collect()
+    let angle = |turn: DMat3| (turn.x_axis.x + turn.y_axis.y + turn.z_axis.z - 3.0).abs() / 4.0;
+    parts::swelling(arm, poses, |elbow, wrist| match together {
+        true => angle(elbow * wrist),
+        false => 0.5 * (angle(elbow) + angle(wrist)),
+    })
 }
 
 #[test]

@@ -8,8 +8,8 @@ use dermis_rig::ExampleSet;
 use dermis_testkit::arm::UPPER;
 use dermis_testkit::rms_of;
 
-/// A skin that swells along its forearm by a number of each pose.
-fn swelling(arm: &Arm, poses: &[ArmPose], size: impl Fn(DMat3, DMat3) -> f64) -> Vec<Example> {
+/// A skin that swells along its forearm by a number of the turns of elbow and wrist.
+pub fn swelling(arm: &Arm, poses: &[ArmPose], size: impl Fn(DMat3, DMat3) -> f64) -> Vec<Example> {
     let rest = &arm.rig.mesh().positions;
     let swell = |mut example: Example| {
         let turn =
