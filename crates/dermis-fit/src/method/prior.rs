@@ -16,8 +16,8 @@
 //!
 //! The errors by which λ was chosen do not serve here: they leave single poses out of regressions whose base and forms saw all of them,
 //! and prefer a prior where whole fits do not. The margin is wide because poses left out resemble those that are kept, and say little of
-//! motion far from both: of the sculpted human of docs/accuracy.md a prior that leaves 6 to 12 percent less of them leaves from 6 percent
-//! less to 27 percent more of a walk. A character that resembles the prior's leaves a third to a half of its error away.
+//! motion far from both: on the sculpted human of docs/accuracy.md a gain of less than an eighth did not last on a walk. A character that
+//! resembles the prior's gains a third and more.
 
 use super::base::BaseChoice;
 use super::learnt::{FitInput, Learnt};
